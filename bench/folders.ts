@@ -3,13 +3,16 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { leftovers } from "../test/services/leftovers.fixture.ts";
 
-/** `statfs` type of a file system that lives in memory, where fsync does nothing. */
+/** `statfs` type of an in-memory file system, on which fsync does nothing. */
 const tmpfsType = 0x01021994;
 const memoryFolder = "/dev/shm";
 
-/** Data folders of the rows, on a disk because fsync must be real. They are removed at the end, even after a kill. */
+/**
+ * Data folders of the rows. They are on disk because fsync must be real. They are removed at the end, even if the
+ * process is killed.
+ */
 export class Folders {
-  /** On disk. */
+  /** Root folder on disk. */
   readonly root: string;
   readonly #memoryRoot: string | null;
   readonly #templates = new Map<string, string>();
@@ -20,7 +23,7 @@ export class Folders {
     for (const root of [this.root, this.#memoryRoot]) if (root !== null) leftovers.folder(root);
   }
 
-  /** A new empty folder on disk. */
+  /** Creates an empty folder on disk. */
   fresh(name: string): string {
     return mkdtempSync(join(this.root, `${name}-`));
   }
@@ -32,8 +35,8 @@ export class Folders {
   }
 
   /**
-   * A folder with the content that `fill` creates once for each key. In memory, where ten thousand small
-   * transactions take a second instead of a minute, and copied to disk; only for data that is not measured.
+   * A folder whose content `fill` creates once per key. It is created in memory, where ten thousand small transactions
+   * take a second instead of a minute, and then copied to disk. Use it only for data that is not measured.
    */
   async filled(name: string, key: string, fill: (folder: string) => Promise<void>): Promise<string> {
     let template = this.#templates.get(key);

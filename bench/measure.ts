@@ -1,10 +1,10 @@
-// How figures are compared: medians, percentiles, and runs that alternate with what they are compared with.
+// Statistics for comparing measurements: medians, percentiles, and runs that alternate with their baseline.
 
 import type { PacedEvent } from "./product/product.ts";
 import type { RawSample } from "./raw/raw.ts";
 import type { Context, Line } from "./row.ts";
 
-/** The middle value, or the mean of the two in the middle. NaN without values. */
+/** The middle value, or the mean of the two middle values. NaN without values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
@@ -12,7 +12,7 @@ export function median(values: readonly number[]): number {
   return Number.isInteger(middle) ? (upper + (sorted[middle - 1] ?? Number.NaN)) / 2 : upper;
 }
 
-/** Nearest rank: at least `share` of the values are not larger. NaN without values. */
+/** Nearest-rank percentile: at least `share` of the values are not larger. NaN without values. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
@@ -20,27 +20,30 @@ export function percentile(values: readonly number[], share: number): number {
 
 // ---- compared with raw -------------------------------------------------------------------------------------------
 
-/** What one run of deliveries cost. */
+/** The cost of one run of deliveries. */
 export interface Figure {
   readonly perSecond: number;
-  /** Processor time of the measured process for one delivery. */
+  /** Processor time of the measured process per delivery. */
   readonly cpuUs: number;
-  /** The part of its main thread. */
+  /** The main thread's part of `cpuUs`. */
   readonly mainCpuUs: number;
-  /** Share of one core. */
+  /** Processor time of the sink, as a share of one core. */
   readonly sinkCpuShare: number;
 }
 
-/** Medians of several runs, each between two samples of raw. */
+/** Medians of several runs, each between two `raw` samples. */
 export interface ComparedWithRaw {
   readonly value: number;
   readonly baseline: number;
-  /** Median of the ratio of each run to the raw around it; not exactly value / baseline. */
+  /** Median of the ratios of each run to the `raw` samples around it. Not exactly value / baseline. */
   readonly ratio: number;
   readonly mainCpuUs: number;
 }
 
-/** Raw, run, raw, run, …, raw. The machine's speed varies, so each run is compared with its neighbours only. */
+/**
+ * Measures in the order raw, run, raw, run, …, raw. The machine's speed varies, so each run is compared only with its
+ * neighbours.
+ */
 export async function compareWithRaw(
   context: Context,
   name: string,
@@ -80,7 +83,7 @@ export async function compareWithRaw(
   };
 }
 
-/** The line of a row that is compared with raw. Without `ratioMin` it has no goal. */
+/** The result line of a row that is compared with `raw`. Without `ratioMin`, the row has no goal. */
 export function lineOfRatio(
   name: string,
   unit: string,
@@ -98,13 +101,15 @@ function rounded(perSecond: number): string {
 
 // ---- with and without a burden -----------------------------------------------------------------------------------
 
-/** The same figure without and with a burden. */
+/** The same measurement without and with an additional load. */
 export interface Pair<Value> {
   readonly without: Value;
   readonly burdened: Value;
 }
 
-/** Measures both in each run and alternates which comes first, because the second finds warmer caches. */
+/**
+ * Measures both cases in each run and alternates which comes first, because the second one benefits from warm caches.
+ */
 export async function measurePairs<Value>(
   { runs }: Context,
   without: () => Promise<Value>,
@@ -123,7 +128,7 @@ export async function measurePairs<Value>(
   return pairs;
 }
 
-/** Medians of one figure of the pairs. */
+/** Medians of one measurement over the pairs. */
 export function comparePairs<Value>(
   pairs: readonly Pair<Value>[],
   figureOf: (value: Value) => number,
@@ -143,7 +148,7 @@ export function withoutGoal(line: Measured): Line {
   return { ...line, goal: null, pass: null };
 }
 
-/** A line with a goal for its ratio. */
+/** A result line with a goal for its ratio. */
 export function judged(line: Measured, goal: string, met: (ratio: number) => boolean): Line {
   return { ...line, goal, pass: line.ratio === null ? null : met(line.ratio) };
 }
@@ -159,13 +164,13 @@ export function atMost(line: Measured, ratioMax: number, what: string): Line {
 // ---- delays ------------------------------------------------------------------------------------------------------
 
 export interface DelayP95 {
-  /** From the moment the publish resolved. */
+  /** Measured from the moment the publish resolved. */
   readonly fromAcceptedMs: number;
-  /** From the call of publish, so with the commit. */
+  /** Measured from the call to publish, so the commit is included. */
   readonly fromPublishedMs: number;
 }
 
-/** How long the events took to reach the sink. Throws when one has not arrived. */
+/** How long the events took to reach the sink. Throws if an event has not arrived. */
 export function delayP95(events: readonly PacedEvent[], arrivals: ReadonlyMap<string, number>): DelayP95 {
   const delays = (from: "acceptedAt" | "publishedAt"): number[] =>
     events.map((event) => {

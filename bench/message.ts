@@ -4,12 +4,12 @@ import type { SignatureSchemeName } from "../src/domain/profile.ts";
 import { parseSecret } from "../src/domain/signing/signing-key.ts";
 import { prepareSigner, type Signer } from "../src/domain/signing/standard-webhooks.ts";
 
-/** What every contestant sends: the same bytes, the same headers, the same signature. */
+/** The message that every contestant sends, with the same bytes, headers and signature. */
 
-/** Length of the text that makes the body, with type and timestamp around it, 1,024 bytes. */
+/** Length of the filler string. Together with type and timestamp, it makes the body 1,024 bytes long. */
 const fillerLength = 910;
 
-/** `data` of every event. */
+/** The `data` of every event. */
 export const eventData: Readonly<Record<string, unknown>> = {
   order_id: 4711,
   currency: "EUR",
@@ -20,12 +20,12 @@ export function eventTypeOf(webhook: number): string {
   return `bench.w${String(webhook).padStart(5, "0")}`;
 }
 
-/** The body as the product renders it. */
+/** The body as Posthorn renders it. */
 export function messageBody(): Buffer {
   return renderStandardPayload(eventTypeOf(0), 1_764_000_000_000, JSON.stringify(eventData), null, null);
 }
 
-/** A benchmark has nothing to hide. */
+/** The benchmark uses fixed secrets, because they protect nothing. */
 export const secretTexts = {
   v1: `whsec_${Buffer.alloc(32, 7).toString("base64")}`,
   v1a: `whsk_${Buffer.alloc(32, 9).toString("base64")}`,
@@ -43,7 +43,7 @@ export function messageSigner(schemes: readonly (keyof typeof secretTexts)[]): S
 
 const userAgent = "Posthorn/0.1.0";
 
-/** The headers of a delivery of profile `standard`, in the product's order. */
+/** The headers of a delivery with the profile `standard`, in the order in which Posthorn sends them. */
 export function messageHeaders(id: string, body: Uint8Array, signer: Signer): string[] {
   const timestampSeconds = Math.floor(Date.now() / 1000);
   return [

@@ -5,7 +5,7 @@ const functionsShown = 40;
 const filesShown = 25;
 const callersShown = 30;
 
-/** Where the processor time of a measured stretch went, as text. */
+/** A text report on where the processor time of a measured interval was spent. */
 export function describeProfile({ file, items }: ProfileTarget): string {
   const summary = summarize(JSON.parse(readFileSync(file, "utf8")) as CpuProfile);
   const busyMs = summary.elapsedMs - summary.idleMs;
@@ -37,7 +37,7 @@ export function describeProfile({ file, items }: ProfileTarget): string {
   ].join("\n");
 }
 
-/** Share, then microseconds of one delivery where there are any, then what. */
+/** Formats the share, the microseconds per delivery if deliveries are counted, and the name. */
 function row({ key, selfMs }: Share, busyMs: number, items: number): string {
   const share = `${((100 * selfMs) / busyMs).toFixed(1).padStart(5)} %`;
   const each = items === 0 ? "" : `${((1000 * selfMs) / items).toFixed(2).padStart(7)} µs`;
@@ -48,15 +48,15 @@ function percent(summary: ProfileSummary, partMs: number): string {
   return `${((100 * partMs) / summary.elapsedMs).toFixed(1)} %`;
 }
 
-/** The part of a `.cpuprofile` (Chrome DevTools Protocol, `Profiler.Profile`) that is read here. */
+/** The used part of a `.cpuprofile` (Chrome DevTools Protocol, `Profiler.Profile`). */
 interface CpuProfile {
   readonly nodes: readonly ProfileNode[];
-  /** Microseconds. */
+  /** In microseconds. */
   readonly startTime: number;
   readonly endTime: number;
-  /** Node ids, one for each sample. */
+  /** Node IDs, one per sample. */
   readonly samples: readonly number[];
-  /** Microseconds since the sample before. */
+  /** Microseconds since the previous sample. */
   readonly timeDeltas: readonly number[];
 }
 
@@ -72,11 +72,11 @@ interface CallFrame {
   readonly lineNumber: number;
 }
 
-/** Time of one function, one file or one package. */
+/** Processor time of one function, one file or one package. */
 interface Share {
   readonly key: string;
   readonly selfMs: number;
-  /** With everything it called. Zero where that makes no sense. */
+  /** Includes everything that the function called. Zero where that is meaningless. */
   readonly totalMs: number;
 }
 
@@ -85,12 +85,12 @@ interface ProfileSummary {
   readonly idleMs: number;
   readonly garbageMs: number;
   readonly byFunction: readonly Share[];
-  /** By file and by package. Native code counts for its caller. */
+  /** Totals by file and by package. Native code is attributed to its caller. */
   readonly byFile: readonly Share[];
   readonly byPackage: readonly Share[];
 }
 
-/** Adds up a profile by function, by file and by package. */
+/** Sums up a profile by function, by file and by package. */
 function summarize(profile: CpuProfile): ProfileSummary {
   const selfMs = selfTimes(profile);
   const functions = new Totals();
@@ -129,7 +129,7 @@ function summarize(profile: CpuProfile): ProfileSummary {
   };
 }
 
-/** A sample's time is the distance to the next one. */
+/** The time of a sample is the distance to the next sample. */
 function selfTimes(profile: CpuProfile): ReadonlyMap<number, number> {
   const times = new Map<number, number>();
   for (const [index, id] of profile.samples.entries()) {
@@ -156,7 +156,10 @@ class Totals {
   }
 }
 
-/** The nearest script on the way to native code: SQLite's work belongs to the store, a system call to who writes. */
+/**
+ * Attributes native code to the script that called it: SQLite's work to the store, and a system call to the code that
+ * writes.
+ */
 function ownerOf(frame: CallFrame, caller: CallFrame): CallFrame {
   const isNative = frame.url === "" && !frame.functionName.startsWith("(");
   return isNative && caller.url !== "" ? caller : frame;
@@ -175,7 +178,7 @@ function fileOf(frame: CallFrame): string {
   return path.startsWith(projectRoot) ? path.slice(projectRoot.length) : path;
 }
 
-/** An npm package, a part of the source, or Node. */
+/** The name of an npm package, a part of the source, or Node. */
 function packageOf(frame: CallFrame): string {
   const file = fileOf(frame);
   if (frame.url.startsWith("node:")) return "node";

@@ -16,7 +16,7 @@ export function describeEnvironment(folder: string): string[] {
   ];
 }
 
-/** Durations of an fsync of a page. */
+/** Times of an fsync of one page. */
 export function measureSyncMs(folder: string): number[] {
   const file = openSync(join(folder, "fsync-probe"), "w");
   const page = Buffer.alloc(8192, 1);
@@ -35,7 +35,7 @@ export function measureSyncMs(folder: string): number[] {
 const columns = ["name", "value", "unit", "baseline", "ratio", "goal", "pass"] as const;
 const rightAligned = new Set(["value", "baseline", "ratio"]);
 
-/** The lines as text, aligned. */
+/** The result lines as an aligned table. */
 export function renderTable(lines: readonly Line[]): string {
   const cells = [[...columns], ...lines.map(cellsOf)];
   const widths = columns.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
@@ -68,7 +68,7 @@ function aligned(cell: string, column: number, width: number): string {
   return rightAligned.has(name) ? cell.padStart(width) : cell.padEnd(width);
 }
 
-/** Three digits that matter. */
+/** Formats a number with three significant digits. */
 function number(value: number | null): string {
   if (value === null) return "";
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString("en");

@@ -2,7 +2,7 @@ import type { Folders } from "./folders.ts";
 import type { Raw } from "./raw/raw.ts";
 import type { Sink } from "./sink/sink.ts";
 
-/** One line of the table. Null where a column does not apply. */
+/** One line of the result table. A value is null if the column does not apply. */
 export interface Line {
   readonly name: string;
   readonly value: number | null;
@@ -13,39 +13,42 @@ export interface Line {
   readonly pass: boolean | null;
 }
 
-/** One measurement, which returns its lines. Listed in run.ts. */
+/** One measurement that returns result lines. Listed in run.ts. */
 export interface Row {
   readonly name: string;
   run(context: Context): Promise<readonly Line[]>;
 }
 
-/** What a row works with. */
+/** The tools and options that a row receives. */
 export interface Context {
   readonly sink: Sink;
   readonly raw: Raw;
   readonly folders: Folders;
   /** `--quick`: smaller counts and fewer runs. */
   readonly quick: boolean;
-  /** How often a measurement is repeated. Lines show the median. */
+  /** Number of repetitions of a measurement. Lines show the median. */
   readonly runs: number;
-  /** With `--profile`. */
+  /** Set with `--profile`. */
   readonly profile: ProfileTarget | null;
-  /** Lines of earlier rows of this run. */
+  /** Result lines of earlier rows of this run. */
   readonly lines: readonly Line[];
-  /** Printed under the table: what explains a figure. */
+  /** Prints an explanation of a result under the table. */
   note(text: string): void;
-  /** Printed at once, on stderr. */
+  /** Printed immediately, on stderr. */
   progress(text: string): void;
 }
 
-/** The profile of the measured stretch. */
+/** The profile of the measured interval. */
 export interface ProfileTarget {
   readonly file: string;
-  /** Set by the row: deliveries or requests while the profiler ran; 0 if the row does not count them. */
+  /**
+   * Set by the row: the number of deliveries or requests while the profiler was running; 0 if the row does not count
+   * them.
+   */
   items: number;
 }
 
-/** The row cannot run here because a server is missing. This is not a failure. */
+/** The row cannot run because a server is missing. This is not a failure. */
 export class RowSkippedError extends Error {
   override readonly name = "RowSkippedError";
 }

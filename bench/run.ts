@@ -31,7 +31,7 @@ import { cores, hosts, publishUnderTls, tlsCold, tlsWarm } from "./rows/tls.ts";
 import { verify } from "./rows/verify.ts";
 import { Sink } from "./sink/sink.ts";
 
-/** In the order of running. */
+/** The rows in the order in which they run. */
 const rows: readonly Row[] = [
   raw,
   rawDispatch,

@@ -10,15 +10,17 @@ import type { Home } from "./product/product.ts";
 import { RowSkippedError } from "./row.ts";
 
 /**
- * Servers that a row starts, so that nothing else uses them and nothing of them remains. Their settings are the defaults, so
+ * Servers that a row starts, so that nothing else uses them and nothing of them remains. They use default settings, so
  * they are durable. They end with the harness.
  */
 export interface Servers {
   readonly home: Home;
   readonly postgres: PostgresServer;
-  /** Processor time of each server and its children since its start. */
+  /** Processor time of each server and its children since it started. */
   cpuMs(): Readonly<Record<string, number>>;
-  /** After a run: throws if the product did not use RabbitMQ and Redis, because then another mode was measured. */
+  /**
+   * Call after a run. Throws if Posthorn did not use RabbitMQ and Redis, because then a different mode was measured.
+   */
   verifyUsed(): Promise<void>;
   remove(): Promise<void>;
 }
@@ -28,10 +30,10 @@ interface Server {
   remove(): Promise<void>;
 }
 
-/** A benchmark has no real secrets. */
+/** The benchmark uses a fixed secret, because it protects nothing. */
 const masterKey = Buffer.alloc(32, 3).toString("base64");
 
-/** PostgreSQL, and RabbitMQ and Redis with `isDistributed`. Skips the row if one of them cannot be started. */
+/** Starts PostgreSQL and, with `isDistributed`, RabbitMQ and Redis. Skips the row if one of them cannot be started. */
 export async function startServers(
   folders: Folders,
   isDistributed: boolean,
@@ -96,8 +98,8 @@ async function verifyRedis(url: string): Promise<void> {
 }
 
 /**
- * What autovacuum does within a minute of a large change: statistics for the planner, and rows marked as visible. Doing it at
- * once makes a run independent of its start time.
+ * Does what autovacuum does within a minute of a large change: updates planner statistics and marks rows as visible.
+ * Doing it immediately makes a run independent of its start time.
  */
 export async function vacuum(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl });
@@ -109,16 +111,16 @@ export async function vacuum(databaseUrl: string): Promise<void> {
   }
 }
 
-/** Settings with which `StatementTimes` can count. It costs nothing before `start`. */
+/** Settings that `StatementTimes` requires. They have no cost before `start`. */
 export const statementSettings: Readonly<Record<string, string>> = {
   "shared_preload_libraries": "pg_stat_statements",
   "pg_stat_statements.track_planning": "on",
   "pg_stat_statements.track_utility": "on",
 };
 
-/** One kind of statement, as `pg_stat_statements` counts it. */
+/** One kind of statement, as counted by `pg_stat_statements`. */
 interface StatementTime {
-  /** Its first words, on one line. */
+  /** The first words of the statement, on one line. */
   readonly text: string;
   readonly calls: number;
   readonly plans: number;
@@ -127,11 +129,11 @@ interface StatementTime {
   readonly execMs: number;
 }
 
-/** What PostgreSQL did in a stretch. */
+/** The work that PostgreSQL did in an interval. */
 export interface DatabaseWork {
   readonly statements: readonly StatementTime[];
   readonly transactions: number;
-  /** Of the write-ahead log. */
+  /** Flushes of the write-ahead log. */
   readonly flushes: number;
   readonly walBytes: number;
   readonly rowsInserted: number;
@@ -139,7 +141,7 @@ export interface DatabaseWork {
   readonly rowsDeleted: number;
 }
 
-/** Times of statements by kind, of a server with `statementSettings`. */
+/** Times of statements by kind, for a server with `statementSettings`. */
 export class StatementTimes {
   readonly #server: PostgresServer;
 
@@ -147,7 +149,7 @@ export class StatementTimes {
     this.#server = server;
   }
 
-  /** Counts nothing before `start`. */
+  /** Does not count before `start`. */
   static async of(server: PostgresServer): Promise<StatementTimes> {
     const times = new StatementTimes(server);
     await server.query("CREATE EXTENSION pg_stat_statements");
@@ -155,7 +157,7 @@ export class StatementTimes {
     return times;
   }
 
-  /** From now on statements are counted, which costs a little. */
+  /** Starts counting statements, which has a small cost. */
   async start(): Promise<void> {
     await this.#track("all");
     await this.#server.query(

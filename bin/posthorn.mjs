@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The command `posthorn`. A package has the compiled program; a checkout runs from source, with the project's own Node.
+// The `posthorn` command. A package contains the compiled program; a checkout runs from source, with the project's own
+// Node.
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 

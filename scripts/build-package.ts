@@ -1,4 +1,4 @@
-// Builds an npm package of the folder packages:
+// Builds an npm package from the folder `packages`:
 //
 //   node scripts/build-package.ts receiver               into packages/receiver, where `npm pack` runs this first
 //   node scripts/build-package.ts receiver --out FOLDER  a complete package elsewhere, for tests

@@ -1,7 +1,7 @@
 // `npm run build`: compiles src/ into dist/, the content of the published package.
 //
-//   node scripts/build.ts               with types checked
-//   node scripts/build.ts --unchecked   the same files without a type check, which the check "published package" does
+//   node scripts/build.ts               with a type check
+//   node scripts/build.ts --unchecked   the same files without a type check, as in the check "published package"
 
 import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import { projectFiles, projectRoot } from "./source-files.ts";
 const source = join(projectRoot, "src");
 const target = join(projectRoot, "dist");
 const program = join(target, "cli", "main.js");
-/** Compressed bytes. Of scripts only those of the first load count; pages and languages are loaded later. */
+/** Maximum compressed bytes. Only scripts of the first load count; pages and languages are loaded later. */
 const compressedBytesMax: Readonly<
   Record<Pages, readonly (readonly [what: string, files: RegExp, max: number])[]>
 > = {
@@ -42,7 +42,7 @@ process.stderr.write(`built ${relative(projectRoot, target)}\n`);
 function compile(): void {
   const compiler = join(projectRoot, "node_modules", "typescript", "bin", "tsc");
   try {
-    // More threads would each compute the types of packages again.
+    // With more threads, each would compute the types of packages again.
     const options = ["--project", "tsconfig.build.json", "--singleThreaded"];
     execFileSync(process.execPath, [compiler, ...options, ...(values.unchecked ? ["--noCheck"] : [])], {
       cwd: projectRoot,
@@ -54,7 +54,7 @@ function compile(): void {
   }
 }
 
-/** Files that the code reads stay in the folders of the code. */
+/** Files that the code reads stay in the same folders as the code. */
 function copyAssets(): void {
   for (const path of projectFiles()) {
     if (!path.startsWith("src/") || /\.(ts|md)$|\.fixture\./.test(path)) continue;
@@ -62,7 +62,7 @@ function copyAssets(): void {
   }
 }
 
-/** In dist/ui and dist/portal, where the server looks for them. */
+/** Written to dist/ui and dist/portal, where the server expects them. */
 async function buildPages(pages: Pages): Promise<void> {
   const files = await bundlePages(pages);
   mkdirSync(join(target, pages, "assets"), { recursive: true });
@@ -79,7 +79,7 @@ async function buildPages(pages: Pages): Promise<void> {
   }
 }
 
-/** Without the scripts that the first one imports when needed. The document names the others. */
+/** Excludes the scripts that the first one imports on demand. The document lists the others. */
 function loadedAtFirst(files: ReadonlyMap<string, Uint8Array>): ReadonlySet<string> {
   const document = Buffer.from(files.get("index.html") ?? []).toString();
   return new Set(

@@ -7,7 +7,7 @@ import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 
 const root = resolve(import.meta.dirname, "..", "dashboard");
 
-/** Pages with one document, below `/ui/` and `/portal/`. */
+/** Single-page apps below `/ui/` and `/portal/`. */
 const pagesOf = {
   ui: { folder: "operator", script: "dashboard", styles: join("shared", "styles", "all.css"), embed: false },
   portal: { folder: "portal", script: "portal", styles: join("portal", "styles", "all.css"), embed: true },
@@ -66,7 +66,7 @@ export async function bundlePages(pages: Pages): Promise<ReadonlyMap<string, Uin
   return files;
 }
 
-/** One classic script, for other web sites. */
+/** One classic script, for other websites. */
 async function bundleEmbed(): Promise<Uint8Array> {
   const entryPoints = [join(root, "embed", "embed.ts")];
   const { outputFiles = [] } = await build({ ...common, entryPoints, format: "iife", outdir: "/" });
@@ -77,7 +77,7 @@ function documentFor(paths: readonly string[], metafile: Metafile, pages: Pages)
   const { folder, script } = pagesOf[pages];
   const kinds = { script: new RegExp(`/${script}-\\w+\\.js$`), style: /\.css$/, icon: /\.svg$/ };
   const entry = paths.find((path) => kinds.script.test(path)) ?? "";
-  // The browser loads them at once, instead of waiting for the script that imports them.
+  // The browser loads these immediately instead of waiting for the script that imports them.
   const links = partsOf(entry, metafile).map((path) => `<link rel="modulepreload" href="./${path}" />`);
   const template = readFileSync(join(root, folder, "index.html"), "utf8").replace(
     "{{parts}}",
@@ -107,18 +107,18 @@ function assetOf(path: string): string {
   return `assets/${path.replace(/^.*[/\\]/, "")}`;
 }
 
-/** A program in a page of docs/languages. Tests run it, and the portal shows it. */
+/** A program in a page of docs/languages. Tests run it, and the portal displays it. */
 export interface LanguageProgram {
-  /** Name of its file, from its first line. */
+  /** Name of the file, from its first line. */
   readonly name: string;
   readonly code: string;
-  /** Whether the tests execute it. Otherwise the page says so. */
+  /** Whether the tests execute the program. If they do not, the page says so. */
   readonly isExecuted: boolean;
-  /** Title of its section. */
+  /** Title of the section that contains the program. */
   readonly section: string;
 }
 
-/** In the order of the page. */
+/** In the order in which they appear on the page. */
 export function programsOf(page: string): readonly LanguageProgram[] {
   return page.split(/^## /m).flatMap((section) => {
     const blocks = section.matchAll(/(<!-- not executed: .+ -->\n)?^```\w+\n([^]*?)^```$/gm);

@@ -1,6 +1,7 @@
-// Bundles the program `posthorn` into a few files for the tests that start it about two hundred times: finding, reading and
-// linking a thousand modules costs each start more than everything else. It is the same source, bundled once per run. The tests
-// of README.md and of the compose files run the source itself, and those of the image the published files.
+// Bundles the program `posthorn` into a few files for the tests that start it about two hundred times. Finding, reading
+// and linking a thousand modules is the largest part of the cost of a start. The bundle is built from the same source,
+// once per run. The tests of README.md and of the compose files run the source itself, and those of the image run the
+// published files.
 
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -9,20 +10,23 @@ import { build } from "esbuild";
 import { projectRoot } from "./source-files.ts";
 
 const modules = join(projectRoot, "node_modules");
-/** Two levels below the root, like `src/cli` and `dist/cli`, because the program finds its package.json from there. */
+/**
+ * The folder is two levels below the root, like `src/cli` and `dist/cli`, because the program finds its package.json
+ * from there.
+ */
 const prefix = ".posthorn-";
 const requireForPackages =
   'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);';
 /**
- * Not bundled. A bundler reads packages a little differently from Node: the Redis client loses commands, and pino does not find
- * its thread. The others are loaded by few starts.
+ * Packages that are not bundled. A bundler resolves packages slightly differently from Node: the Redis client loses
+ * commands, and pino does not find its thread. The other packages in the list are rarely loaded.
  */
 const packagesLeftAlone = ["amqplib", "nodemailer", "pg", "pino", "redis"];
 const unusedMsMax = 24 * 60 * 60 * 1_000;
 
 const source = (path: string): string => join(projectRoot, "src", path);
 
-/** By the names under which the program looks for its threads. */
+/** Indexed by the names under which the program looks for its threads. */
 const entryPoints = {
   main: source("cli/main.ts"),
   "sender-entry": source("app/sender-entry.ts"),
@@ -31,7 +35,7 @@ const entryPoints = {
   "checkpoint-worker": source("store/sqlite/driver/checkpoint-worker.ts"),
 };
 
-/** Returns the path of its main file. The same source gives the same folder, so compiled code is reused. */
+/** Returns the path of the main file. The same source results in the same folder, so compiled code is reused. */
 export async function bundleProgram(): Promise<string> {
   const { outputFiles } = await build({
     entryPoints,
@@ -41,11 +45,11 @@ export async function bundleProgram(): Promise<string> {
     platform: "node",
     format: "esm",
     target: "esnext",
-    // Names of classes are in logs and errors.
+    // Logs and errors contain class names.
     keepNames: true,
     outdir: modules,
     external: packagesLeftAlone,
-    // For packages that call `require` at run time.
+    // Needed by packages that call `require` at run time.
     banner: { js: requireForPackages },
     logLevel: "silent",
   });
@@ -57,7 +61,7 @@ export async function bundleProgram(): Promise<string> {
   return join(folder, "main.js");
 }
 
-/** By one rename, because another run may do the same at the same time. */
+/** Moves the files with one rename, because another run may do the same at the same time. */
 function place(
   folder: string,
   files: readonly { readonly path: string; readonly contents: Uint8Array }[],

@@ -1,4 +1,4 @@
-/** A static check of `npm test`: one line of its output, and one in the count at the end. */
+/** A static check of `npm test`. It has one line in the output and counts as one in the total. */
 export interface Check {
   readonly name: string;
   readonly title: string;
@@ -6,10 +6,10 @@ export interface Check {
 }
 
 export interface CheckResult {
-  /** One entry for each problem. None means passed. */
+  /** One entry per problem. An empty list means that the check passed. */
   readonly problems: readonly string[];
-  /** Shown also if the check passed. */
+  /** Printed even if the check passed. */
   readonly note?: string;
-  /** What this platform lacks. Then the check is skipped. */
+  /** What this platform lacks. If set, the check is skipped. */
   readonly missing?: string;
 }

@@ -1,4 +1,4 @@
-// The static checks of `npm test`, in the order of running. The most frequent problems come first.
+// The static checks of `npm test`, in the order in which they run. Those that find problems most often come first.
 
 import { existsSync, readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
@@ -21,7 +21,7 @@ export const checks: readonly Check[] = [
   {
     name: "lint",
     title: "lint",
-    // It collects garbage less often: a fifth less processor time for a tenth more memory.
+    // Makes garbage collection less frequent: a fifth less processor time for a tenth more memory.
     run: () =>
       tool("oxlint/bin/oxlint", ["--type-aware", "--deny-warnings", "--report-unused-disable-directives"], {
         GOGC: "300",
@@ -48,14 +48,16 @@ export const checks: readonly Check[] = [
   { name: "lock", title: "lock file", run: checkLockFile },
 ];
 
-/** With more threads, each would compute the types of packages again: a third more processor time. */
+/**
+ * With more threads, each thread would compute the types of packages again, which takes a third more processor time.
+ */
 function typeCheck(name: string, project: string, what: string): Check {
   const pretty = process.stdout.isTTY ? "true" : "false";
   const args = ["--project", project, "--noEmit", "--pretty", pretty, "--singleThreaded"];
   return { name, title: `type check${what}`, run: () => tool("typescript/bin/tsc", args) };
 }
 
-/** Runs a command of a development dependency. If it fails, its whole output is the problem. */
+/** Runs a command of a development dependency. If the command fails, its whole output is the problem. */
 async function tool(
   script: string,
   args: readonly string[],
@@ -81,13 +83,13 @@ interface Manifest {
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-/** Packages that a tool starts, besides its own. */
+/** Packages that a tool starts in addition to its own. */
 const companions: Readonly<Record<string, readonly string[]>> = { oxlint: ["oxlint-tsgolint"] };
 
 /**
- * A sentence about what is missing and how to get it; null if the tool can run. `script` begins with its package. Some tools
- * are compiled, and npm installs their program as an optional package for each platform. npm reports success even if such a
- * package cannot be installed.
+ * A sentence about what is missing and how to get it; null if the tool can run. `script` begins with the name of the
+ * package. Some tools are compiled, and npm installs their program as an optional package for each platform. npm
+ * reports success even if such a package cannot be installed.
  */
 export function missingProgram(script: string, root = projectRoot): string | null {
   // `@biomejs/biome/bin/biome` is in `@biomejs/biome`.
@@ -119,8 +121,8 @@ function missingOf(name: string, root: string): string | null {
 let hooked = false;
 
 /**
- * dependency-cruiser needs the compiler API of a `typescript` below 7, which TypeScript 7 does not have. A resolve hook for
- * this process gives it TypeScript 6 from the package @typescript/typescript6.
+ * dependency-cruiser needs the compiler API of a `typescript` version below 7, because TypeScript 7 has none. A resolve
+ * hook in this process gives it TypeScript 6 from the package @typescript/typescript6.
  */
 function lendTypeScript6(): void {
   if (hooked) return;

@@ -14,7 +14,7 @@ import { projectRoot } from "./source-files.ts";
 
 const clientTypesPath = "src/client/api-types.ts";
 
-/** The contents of the file, formatted. */
+/** Returns the formatted contents of the file. */
 function clientTypes(): string {
   const formatter = join(projectRoot, "node_modules", "@biomejs", "biome", "bin", "biome");
   return execFileSync(process.execPath, [formatter, "format", `--stdin-file-path=${clientTypesPath}`], {
@@ -25,7 +25,7 @@ function clientTypes(): string {
   });
 }
 
-/** Fails when the file differs from the API. */
+/** Fails if the file differs from the API. */
 export function checkClientTypes(): CheckResult {
   const isCurrent = readFileSync(join(projectRoot, clientTypesPath), "utf8") === clientTypes();
   return {
@@ -33,13 +33,13 @@ export function checkClientTypes(): CheckResult {
   };
 }
 
-/** For every part that routes only pass on. */
+/** Replaces every service that routes only pass on. */
 const stub: unknown = new Proxy(() => stub, {
   get: (_, name) => (name === Symbol.toPrimitive ? () => 1 : stub),
   apply: () => stub,
 });
 
-/** The OpenAPI document without a server: describing a route calls none of its services. */
+/** The OpenAPI document without a server. Describing a route does not call any of its services. */
 export function apiDocument(): ApiDocument {
   const names = [
     "services",

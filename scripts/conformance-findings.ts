@@ -1,4 +1,4 @@
-// The requirements of the source documents, and the state of each: which tests prove it, or why none does.
+// The requirements of the source documents, and the state of each: which tests prove it, or why no test does.
 
 import ts from "@typescript/typescript6";
 import { cewRows } from "../test/requirements/cew.ts";
@@ -20,14 +20,14 @@ export interface Finding {
   readonly row: RequirementRow;
   readonly tests: readonly NamedTest[];
   readonly reason: Reason | undefined;
-  /** What is missing from a row that tests prove in part. */
+  /** What a row that tests prove only in part still lacks. */
   readonly part: PartOfRow | undefined;
   /** Undefined if the row has neither a test nor a reason, which is a problem. */
   readonly state: RowState | undefined;
 }
 
 export interface Findings {
-  /** By the code of the document, in the order of the document. */
+  /** Indexed by the code of the document, in the order of the document. */
   readonly byDocument: ReadonlyMap<string, readonly Finding[]>;
   /** Rows without a state come last. */
   readonly problems: readonly string[];
@@ -152,28 +152,28 @@ export const documents: readonly SourceDocument[] = [
   },
 ];
 
-/** Rows of the design are numbered. */
+/** The rows of the design document (WDS) are numbered. */
 function numberOf({ id }: RequirementRow): number {
   return Number(id.slice("WDS-".length));
 }
 
 /** A test whose name contains the requirements that it proves. */
 export interface NamedTest {
-  /** A part that is known only at run time is shown as `…`. */
+  /** Parts that are known only at run time are shown as `…`. */
   readonly name: string;
   readonly ids: readonly string[];
-  /** Relative to the project. */
+  /** Path relative to the project. */
   readonly path: string;
   readonly line: number;
 }
 
 const idPattern = /\b(?:EDS|TS16|IDK|CEW|WDS)-[\w.]+(?:-\d+)?(?![\w-])/g;
 const leadingIds = /^(?:(?:EDS|TS16|IDK|CEW|WDS)-[\w.-]+(?: |$))+/;
-/** Longer cases are cut off. */
+/** Longer names of cases are truncated. */
 const caseNameMax = 120;
 const testFunctions = new Set(["test", "t.test", "it", "check"]);
 
-/** In the order of files and lines. */
+/** Sorted by file and line. */
 function namedTests(): readonly NamedTest[] {
   return sourceFiles()
     .filter(({ path, isTest }) => isTest && !path.startsWith("test/requirements/"))
@@ -205,7 +205,9 @@ function textOf(node: ts.Node): string | undefined {
   return node.head.text + node.templateSpans.map(({ literal }) => `…${literal.text}`).join("");
 }
 
-/** In a table a name begins with its requirements, or a field of the case contains only them. */
+/**
+ * In a table of cases, a name begins with its requirements, or one field of the case contains only the requirements.
+ */
 function isInTableOfCases({ parent }: ts.Node): boolean {
   return ts.isPropertyAssignment(parent) || ts.isArrayLiteralExpression(parent);
 }

@@ -17,7 +17,7 @@ import { projectRoot } from "./source-files.ts";
 
 const pagePath = "docs/conformance.md";
 
-/** The whole page. */
+/** Returns the complete page. */
 function writePage({ byDocument }: Findings): string {
   const all = [...byDocument.values()].flat();
   const blocks = [
@@ -80,7 +80,7 @@ function kindsExplained(all: readonly Finding[]): string[] {
     });
 }
 
-/** A sceptical reader looks for these first. */
+/** The shortfalls come first, because sceptical readers look for them. */
 function shortfalls(all: readonly Finding[]): string {
   const listed = (state: RowState): string =>
     all
@@ -110,7 +110,7 @@ function proofOf({ tests, reason, part, state }: Finding): string {
   return state === undefined ? "**open**" : linksTo(tests);
 }
 
-/** One line for each file; the ids in front of a name are what the row is about anyway. */
+/** One line per file. The IDs in front of a test's name are omitted, because the row already shows them. */
 function linksTo(tests: readonly NamedTest[]): string {
   const byFile = Map.groupBy(tests, ({ path }) => path);
   return [...byFile]
@@ -137,7 +137,7 @@ function escape(text: string): string {
   return text.replaceAll(/[\\`*_<>[\]|]/g, String.raw`\$&`).replaceAll(/\s+/g, " ");
 }
 
-/** Part of `npm run check`: every row has a state, and the page is current. */
+/** Part of `npm run check`. Checks that every row has a state, and that the page is current. */
 export function checkConformance(): CheckResult {
   const findings = findEverything();
   const file = join(projectRoot, pagePath);

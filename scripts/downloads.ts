@@ -1,6 +1,6 @@
 // Tests with programs that npm downloads into a temporary folder:
 //
-//   npm run postgres-newest [-- FILES]   the suites that need only PostgreSQL, on the newest supported version (60 MB)
+//   npm run postgres-newest [-- FILES]   the suites that need only PostgreSQL, with the newest supported version (60 MB)
 //   npm run runtimes                     the client and the receiver kit on Deno, Bun and Workers (350 MB)
 
 import { execFileSync, spawn } from "node:child_process";
@@ -15,7 +15,7 @@ import { isTestPath, projectFiles, projectRoot } from "./source-files.ts";
 
 const postgresVersion = "18.4.0-beta.17";
 
-/** The version of each runtime, where its package has the program, and the package for each system. */
+/** The version of each runtime, where its package contains the program, and the package for each system. */
 const runtimes = [
   {
     name: "deno",
@@ -53,7 +53,7 @@ const system = `${process.platform}-${process.arch}`;
 const [command, ...files] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), "posthorn-downloads-"));
 leftovers.folder(folder);
-// PostgreSQL refuses to run as root, so another account must be able to read the folder.
+// PostgreSQL refuses to run as root, so a different account must be able to read the folder.
 chmodSync(folder, 0o755);
 try {
   process.exitCode = command === "postgres" ? await testOnPostgres() : await testOnRuntimes();
@@ -76,7 +76,9 @@ async function testOnPostgres(): Promise<number> {
   }
 }
 
-/** Files that need PostgreSQL and nothing else, without those about outages, which take minutes of real waiting. */
+/**
+ * Test files that need PostgreSQL and no other server. Excludes those about outages, which take minutes of real time.
+ */
 function filesForPostgres(): readonly string[] {
   return projectFiles().filter((path) => {
     const services = isTestPath(path) && path.endsWith(".test.ts") ? servicesOf(path) : [];

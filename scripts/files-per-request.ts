@@ -1,5 +1,5 @@
-// How many files of src run a function while the server handles GET and PATCH /v1/webhooks/{id}: V8 coverage of the process
-// around one request. `node scripts/with-runtime.mjs scripts/files-per-request.ts [--list]`
+// Counts the files of src that run a function while the server handles GET and PATCH /v1/webhooks/{id}. Uses V8
+// coverage of the process around one request. `node scripts/with-runtime.mjs scripts/files-per-request.ts [--list]`
 
 import { Session } from "node:inspector/promises";
 import { join, relative } from "node:path";
@@ -8,7 +8,7 @@ import { textOf } from "../test/scenarios/api/client.fixture.ts";
 import { openServer } from "../test/scenarios/api/running-server.fixture.ts";
 import { projectRoot } from "./source-files.ts";
 
-/** A background task may run during one request, but not during each of them. */
+/** A background task may run during some of the requests, but not during all of them. */
 const requestsEach = 7;
 const sources = pathToFileURL(join(projectRoot, "src", "/")).href;
 const session = new Session();
@@ -32,7 +32,7 @@ try {
 }
 
 async function report(title: string, request: () => Promise<unknown>): Promise<void> {
-  // The first one fills caches.
+  // The first request fills caches.
   await request();
   let files: ReadonlySet<string> | null = null;
   for (let number = 0; number < requestsEach; number += 1) {
@@ -46,7 +46,10 @@ async function report(title: string, request: () => Promise<unknown>): Promise<v
   for (const file of [...(files ?? [])].toSorted()) process.stdout.write(`  ${file}\n`);
 }
 
-/** Since the last call, which resets the counts. A module itself is a function that ran when it was loaded. */
+/**
+ * Files that ran since the last call, which resets the counts. A module itself counts as a function that ran when it
+ * was loaded.
+ */
 async function filesThatRan(): Promise<ReadonlySet<string>> {
   const { result } = await session.post("Profiler.takePreciseCoverage");
   const ran = result.filter(

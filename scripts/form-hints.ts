@@ -1,4 +1,4 @@
-// `npm run form-hints`: writes what the dashboard knows about the settings of a webhook. Pages take only types of
+// `npm run form-hints`: writes the webhook settings that the dashboard uses. Pages may import only types from
 // `src/resources`, so this file is generated.
 
 import { execFileSync } from "node:child_process";
@@ -8,10 +8,10 @@ import { apiName, apiPath, type Field, type Fields } from "../src/resources/fiel
 import { webhookFields, webhookFilters, webhookFormLabels } from "../src/resources/webhook.ts";
 import { projectRoot } from "./source-files.ts";
 
-/** The form has its own kinds of inputs. */
+/** Maps field types to the form's kinds of inputs. */
 const inputs: Readonly<Record<string, string>> = { number: "number", flag: "flag", text: "line" };
 
-/** Filters with a control of their own. */
+/** Filters that have a dedicated control. */
 const ownControls: ReadonlySet<string> = new Set(["active", "text", "sort"]);
 
 export function formHints() {

@@ -1,4 +1,5 @@
-// Pictures of the pages of the dashboard and the portal at two widths, with fixed data and clocks that stand still.
+// Takes and compares screenshots of the pages of the dashboard and the portal at two widths, with fixed data and
+// stopped clocks.
 //
 //   node scripts/with-runtime.mjs scripts/frozen-pictures.ts take FOLDER [NAME]
 //   node scripts/with-runtime.mjs scripts/frozen-pictures.ts compare FOLDER FOLDER    counts the pixels that differ
@@ -15,14 +16,14 @@ import { refusingPath } from "../test/scenarios/api/agreeable-transport.fixture.
 import { eventually } from "../test/scenarios/eventually.fixture.ts";
 import { SeededRandom } from "../test/simulation/seeded-random.ts";
 
-/** Later than the clock of the browser, which would drop the cookie of an earlier session. */
+/** Later than the time on the browser's clock, which would otherwise drop the session cookie. */
 const now = Date.UTC(2035, 0, 15, 12);
 const widths = [1280, 360];
 const hashes = new Set<string>();
-/** Of 255. Two pictures of one page differ by a little where Chromium smooths round corners. */
+/** Out of 255. Two screenshots of the same page differ slightly where Chromium smooths round corners. */
 const channelDifferenceMax = 16;
 const [command, ...folders] = process.argv.slice(2);
-/** For `take`, the second one is a part of the names of the pictures. */
+/** For `take`, the second argument selects screenshots whose names contain it. */
 const [folder = "", other = ""] = folders;
 
 const browser = await openBrowser();
@@ -38,7 +39,7 @@ async function takeAll(on: Browser): Promise<void> {
   mkdirSync(folder, { recursive: true });
   mock.timers.enable({ apis: ["Date"], now });
   seedRandom();
-  // Loaded only now, with the random numbers and the clock above.
+  // Imported only now, so that it uses the random numbers and the clock set above.
   const { openServer } = await import("../test/scenarios/api/running-server.fixture.ts");
   const server = await openServer();
   const { baseUrl: url, adminKey: key } = server;
@@ -66,7 +67,7 @@ async function takeAll(on: Browser): Promise<void> {
   }
 }
 
-/** Ids are shown, and everything that is ordered by them must be the same again. */
+/** IDs are shown on pages and determine the order of lists, so they must be the same in every run. */
 function seedRandom(): void {
   const random = new SeededRandom("pictures");
   crypto.randomFillSync = ((bytes: Uint8Array) => {
@@ -80,7 +81,7 @@ type Call = (method: string, path: string, body?: object) => Promise<Readonly<Re
 
 function callerOf(url: string, key: string): Call {
   return async (method, path, body = {}) => {
-    // Changes get different times, so that lists have an order.
+    // Each change gets a different time, so that lists have a fixed order.
     if (method !== "GET") mock.timers.tick(1_000);
     const response = await fetch(`${url}${path}`, {
       method,
@@ -118,7 +119,7 @@ async function fill(call: Call): Promise<{ readonly dashboard: Paths; readonly p
     event = String((await call("POST", "/v1/events", body))["id"]);
     await delivered(call);
   }
-  const verification = { type: "github", secrets: ["a long random text"] };
+  const verification = { type: "github", secrets: ["a long random string"] };
   const source = String(
     (await call("POST", "/v1/sources", { tenant_id: "acme", name: "GitHub", verification }))["source_id"],
   );
@@ -234,7 +235,7 @@ function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** Chromium reads the pictures: no package of the project does. */
+/** Chromium decodes the images, because the project has no package that does. */
 function pixels(page: Page, before: string, after: string): Promise<string> {
   return page.evaluate<string>(`(async () => {
     const read = async (base64) => {

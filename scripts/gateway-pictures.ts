@@ -1,4 +1,5 @@
-// What the pictures of the gateway show: a shop that hears of GitHub and Stripe, and of a till that proves nothing.
+// The data in the screenshots of the gateway: a shop that receives messages from GitHub and Stripe, and from a cash
+// register that does not sign its messages.
 
 import { createHmac, randomUUID } from "node:crypto";
 import type { Receiver } from "../test/peers/receiver.ts";
@@ -14,9 +15,9 @@ interface Made {
   readonly url: string;
 }
 
-const secrets = { github: "a long random text", stripe: "whsec_of_the_shop" };
+const secrets = { github: "a long random string", stripe: "whsec_of_the_shop" };
 
-/** Sources with their connections and what came, one request signed with the wrong secret among them. */
+/** Creates sources with their connections and requests. One of the requests is signed with the wrong secret. */
 export async function fillGateway(server: PosthornProcess, to: Receiver): Promise<FilledGateway> {
   const make = async <T>(path: string, body: object): Promise<T> =>
     (await server.call("POST", path, body)).body as T;

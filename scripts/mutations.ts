@@ -1,10 +1,10 @@
-// `npm run mutations`: breaks one promise at a time, in a copy of the project, and expects the test named for it to fail.
+// `npm run mutations`: breaks one requirement at a time, in a copy of the project, and expects a specific test to fail.
 //
 //   npm run mutations                  all of them, and writes docs/mutations.md
-//   npm run mutations -- WDS- IDK-20   those whose ids contain one of these; writes nothing
+//   npm run mutations -- WDS- IDK-20   those whose IDs contain one of these; writes nothing
 //   npm run mutations -- --check       whether each one still applies to the source; runs no test, takes a second
 //
-// Exit status 1 when a test stayed green, when it failed without the mutation, or when a mutation does not apply.
+// The exit status is 1 if a test passed despite its mutation, if it failed without it, or if a mutation does not apply.
 
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,11 +19,14 @@ import { outputOf } from "./program-output.ts";
 import { projectFiles, projectRoot } from "./source-files.ts";
 
 const page = "docs/mutations.md";
-/** Far longer than any test takes. A test that hangs does not show that it noticed the mutation. */
+/** Much longer than any test takes. A test that hangs does not prove that it detected the mutation. */
 const runMsMax = 180_000;
-/** A broken test may wait for an event that never comes. The usual limit is for busy machines and longer. */
+/**
+ * A broken test may wait for an event that never happens. The usual limit is longer, because it is meant for busy
+ * machines.
+ */
 const brokenWaitMs = 60_000;
-/** The project is developed on two shared cores. */
+/** The project is developed on a machine with two shared cores. */
 const concurrency = 2;
 
 const all: readonly Mutation[] = [
@@ -34,31 +37,31 @@ const all: readonly Mutation[] = [
   ...wdsMutations,
 ];
 
-/** Rows that an outside trial found badly proved. Each has a mutation. */
+/** Requirements that an external review found insufficiently proved. Each has a mutation. */
 const chosenByTrial =
   "EDS-6.2-4 EDS-9.2-1 EDS-9.7-6 EDS-11.6-2 IDK-13 CEW-2.2-2 TS16-61 TS16-72 TS16-110 TS16-119 WDS-71 WDS-76 WDS-88 WDS-103 " +
   "WDS-112 WDS-126 WDS-147 WDS-166 WDS-172 WDS-202 WDS-224 WDS-225 WDS-227 WDS-228 WDS-229 WDS-230 WDS-231 WDS-234 WDS-239";
 
 /**
- * Rows drawn at random in November 2026 from the 414 that had a test and no mutation, so that the table does not only hold
- * what its authors thought of. Each has a mutation or a reason.
+ * Requirements drawn at random in November 2026 from the 414 that had a test but no mutation, so that the table
+ * contains more than its authors' own choices. Each has a mutation or a reason why not.
  */
 const drawnRows =
   "WDS-220 TS16-27 TS16-68 EDS-2-6 TS16-31 WDS-72 EDS-9.7-7 TS16-16 TS16-90 IDK-5 TS16-126 EDS-11.3-2 TS16-89 EDS-6.1-1 " +
   "WDS-64 TS16-19 EDS-9.2.2-4 WDS-97 WDS-122 EDS-9.2.3-12 CEW-4-1 WDS-74 CEW-4.2-4 EDS-9.4-2 WDS-43 WDS-214 WDS-91 CEW-2.1-3 " +
   "EDS-9.2.3-8 TS16-24 WDS-193 WDS-204 EDS-9.4-4 WDS-46 WDS-100 EDS-6.3-5 TS16-65 IDK-25 WDS-48 WDS-124";
 
-/** Rows of the two lists that no change of the code can break, with the reason in Markdown. */
+/** Requirements from the two lists that no code change can break, with the reason in Markdown. */
 const unbreakableRows: ReadonlyMap<string, string> = new Map([
   ["TS16-72", "it sums up other rows, and its static source addresses come from the network of the operator"],
 ]);
 
-/** `red`: the named test noticed. `failed`: it could not be tried. */
+/** `red`: the named test detected the mutation. `green`: it did not. `failed`: the mutation could not be tested. */
 type Result = { readonly kind: "red" } | { readonly kind: "green" | "failed"; readonly detail: string };
 
 const wanted = process.argv.slice(2);
 
-/** A change of the code may remove the text that a mutation replaces. */
+/** A code change may have removed the text that a mutation replaces. */
 function check(): void {
   const problems: string[] = [];
   for (const mutation of all) {
@@ -109,7 +112,7 @@ async function tried(mutation: Mutation, tree: ScratchTree): Promise<Result> {
     const broken = await tree.whileBroken(mutation, () =>
       run(mutation, tree, { ...process.env, POSTHORN_TEST_WAIT_MS: String(brokenWaitMs) }),
     );
-    // A file that cannot be loaded fails for another reason than the intended one.
+    // A file that cannot be loaded fails for a different reason than the intended one.
     if (/SyntaxError|ReferenceError|FAIL the file itself|^ended by SIG/m.test(broken))
       return { kind: "failed", detail: broken };
     return /, [1-9]\d* failed/.test(broken) ? { kind: "red" } : { kind: "green", detail: broken };
@@ -118,7 +121,7 @@ async function tried(mutation: Mutation, tree: ScratchTree): Promise<Result> {
   }
 }
 
-/** The output of `npm test -- FILE --name NAME` in the copy. */
+/** Returns the output of `npm test -- FILE --name NAME` in the copy. */
 async function run({ test, name }: Mutation, { root }: ScratchTree, env: NodeJS.ProcessEnv): Promise<string> {
   const args = ["--conditions=posthorn-source", "scripts/test.ts", test, "--name", RegExp.escape(name)];
   const options = { cwd: root, env: { ...env, NO_COLOR: "1" }, timeout: runMsMax };
@@ -127,7 +130,7 @@ async function run({ test, name }: Mutation, { root }: ScratchTree, env: NodeJS.
   return text.length > 2_000 ? `${text.slice(0, 1_000)}\n…\n${text.slice(-1_000)}` : text;
 }
 
-/** A copy of the project that may be broken, so that mutations never touch the working tree. */
+/** A copy of the project in which files may be broken, so that mutations never touch the working tree. */
 class ScratchTree {
   readonly root = mkdtempSync(join(tmpdir(), "posthorn-mutations-"));
 
@@ -136,7 +139,7 @@ class ScratchTree {
     symlinkSync(join(projectRoot, "node_modules"), join(this.root, "node_modules"), "junction");
   }
 
-  /** Breaks one file while `work` runs. Throws when the text to be replaced does not occur exactly once. */
+  /** Applies the mutation to one file while `work` runs. Throws unless the text to be replaced occurs exactly once. */
   async whileBroken<T>(mutation: Mutation, work: () => Promise<T>): Promise<T> {
     const path = join(this.root, mutation.file);
     const text = readFileSync(path, "utf8");

@@ -4,12 +4,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectRoot } from "./source-files.ts";
 
-/** The packages that are released together, by the folder of each. */
+/** The packages that are released together, by folder. */
 export const releasedPackages = [".", "packages/receiver", "packages/client"] as const;
 
-/** What keeps this tag from being published; nothing when all is well. */
+/** Problems that prevent this tag from being published; empty if there are none. */
 export function releaseProblems(
-  /** Such as `v0.1.0`. */ tag: string,
+  /** For example `v0.1.0`. */ tag: string,
   read: (path: string) => string,
 ): readonly string[] {
   const [, version] = /^v(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?)$/.exec(tag) ?? [];

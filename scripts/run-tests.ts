@@ -1,8 +1,8 @@
-// Runs test files with node:test, one or several in a process, and counts what happened.
+// Runs test files with node:test, one or several per process, and counts the results.
 //
-// Each process has a separate run(): its timeout does not end a file whose tests have passed while its process stays alive, but
-// aborting the run does. Such a file has left something open, which is a failure. The limit is for the time without any event
-// of a file, not for the file, because other programs on the machine make files slow, not silent.
+// Each process has a separate run(). The timeout of run() does not end a file whose tests have passed while its process
+// stays alive, but aborting the run does. Such a file has left something open, which is a failure. The limit applies to
+// the time without any event, not to the total time of a file, because a busy machine makes files slow, but not silent.
 
 import { join, relative } from "node:path";
 import { type EventData, run } from "node:test";
@@ -12,11 +12,11 @@ import { type Bounds, byIdleProcessor, runSideBySide } from "./side-by-side.ts";
 import { projectRoot } from "./source-files.ts";
 
 export interface Failure {
-  /** `path:line` if it is known, else the path. */
+  /** `path:line` if the line is known, otherwise the path. */
   readonly place: string;
-  /** The names of the test and of the suites around it. */
+  /** The name of the test, preceded by those of the suites that contain it. */
   readonly name: string;
-  /** All details, ready to print. */
+  /** All details in printable form. */
   readonly report: string;
 }
 
@@ -25,7 +25,7 @@ export interface TestRun {
   /** The path of the file, or what the files have in common. */
   readonly title: string;
   readonly paths: readonly string[];
-  /** A run without events for so long is ended and has failed. */
+  /** A run without events for this long is aborted and counts as failed. */
   readonly silenceMsMax: number;
 }
 
@@ -41,7 +41,7 @@ export interface RunResult {
 export async function runTests(
   /** In the order in which they start. */ runs: readonly TestRun[],
   namePattern: string | undefined,
-  /** How many run at a time. */ concurrency: Bounds,
+  /** Number of runs at the same time. */ concurrency: Bounds,
   onEnd: (result: RunResult) => void,
 ): Promise<void> {
   const jobs = runs.map((testRun) => async () => onEnd(await runOne(testRun, namePattern)));
@@ -74,7 +74,7 @@ async function runOne(testRun: TestRun, namePattern: string | undefined): Promis
   return record.result(performance.now() - startedAt);
 }
 
-/** The events of one process so far. node:test reports them in the order of the source. */
+/** The events of one process so far. node:test reports tests in the order of the source. */
 class RunRecord {
   readonly #run: TestRun;
   readonly #file: string;
@@ -131,7 +131,7 @@ class RunRecord {
     });
   }
 
-  /** The output of the tests is shown with the first failure only. */
+  /** Only the first failure includes the output of the tests. */
   result(durationMs: number): RunResult {
     const output = stripVTControlCharacters(this.#output).trim();
     const failures = this.#failures.map((failure, index) =>
@@ -152,20 +152,20 @@ class RunRecord {
       : [...this.#names.slice(0, nesting), name].join(" > ");
   }
 
-  /** Shows the thrown error, which node:test wraps. */
+  /** Returns the original error, which node:test wraps. */
   #describe(error: unknown): string {
     if (failureTypeOf(error) === "testAborted") {
       return `nothing for ${this.#run.silenceMsMax / 1_000} s: it hangs, or left something open (a server, a timer)`;
     }
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
     if (typeof cause === "string") return cause;
-    // The message of an AssertionError already holds the difference; its properties would repeat it.
+    // The message of an AssertionError already contains the difference, and its properties would repeat it.
     const text = isAssertionError(cause) ? cause.stack : undefined;
     return withoutNodeFrames(text ?? inspect(cause, { depth: 6, colors: false }));
   }
 }
 
-/** It comes from another process, so its class is lost. */
+/** The error comes from another process, so its class is lost. */
 function isAssertionError(cause: unknown): cause is Error {
   return cause instanceof Error && "code" in cause && cause.code === "ERR_ASSERTION";
 }

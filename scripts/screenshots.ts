@@ -1,5 +1,5 @@
-// `node scripts/with-runtime.mjs scripts/screenshots.ts`: pictures of the dashboard for docs/images/, from a server that
-// delivers to receivers that work, fail and refuse.
+// `node scripts/with-runtime.mjs scripts/screenshots.ts`: takes screenshots of the dashboard for docs/images/, from a
+// server that delivers to receivers that accept, fail and refuse.
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -14,12 +14,14 @@ import { fillGateway } from "./gateway-pictures.ts";
 import { projectRoot } from "./source-files.ts";
 
 const folder = process.argv[2] ?? join(projectRoot, "docs", "images");
-/** Only pictures with this in their names. */
+/** Takes only screenshots whose names contain this. */
 const only = process.argv[3] ?? "";
-/** Its pages show an hour, which takes most of a minute; those of the gateway need none. */
+/**
+ * The dashboard pages show an hour of data, which takes most of a minute to create. The gateway pages do not need it.
+ */
 const isOfDashboard = !only.startsWith("gateway");
 
-/** A minute of the server's clock while it runs fast. */
+/** One minute on the server's clock while it runs fast, in milliseconds. */
 const minuteMs = 60_000 / 90;
 
 interface Picture {
@@ -27,7 +29,7 @@ interface Picture {
   readonly path: string;
   readonly colorScheme: "light" | "dark";
   readonly size: { readonly width: number; readonly height: number };
-  /** What to do before the picture is taken. */
+  /** Actions before the screenshot is taken. */
   readonly act?: (page: Page) => Promise<unknown>;
 }
 
@@ -123,7 +125,7 @@ async function openPalette(page: Page): Promise<void> {
     .catch(() => undefined);
 }
 
-/** To the page of the operation. */
+/** Navigates to the page of the operation. */
 async function retryDeadLetters(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Retry…" }).first().click();
   await page.getByLabel("Deliveries per second").fill("1");
@@ -154,7 +156,7 @@ async function settled(page: Page): Promise<void> {
   await page.locator(".waiting").first().waitFor({ state: "detached" });
 }
 
-/** Webhooks of a shop: one that works, one that is down, one that refuses, one that was disabled. */
+/** Webhooks of a shop: one that works, one that is down, one that refuses, and one that was disabled. */
 async function fill(to: Receiver): Promise<Filled> {
   to.script(({ path }) => {
     if (path.startsWith("/erp")) {
@@ -175,7 +177,7 @@ async function fill(to: Receiver): Promise<Filled> {
   await server.call("POST", `/v1/webhooks/${disabled}/disable`, {});
   const types = ["order.created", "order.completed", "invoice.paid", "customer.updated", "shipment.sent"];
   let index = 0;
-  // Until the server's clock has caught up, with a morning that gets busier.
+  // Publishes events until the server's clock has caught up, with increasing load.
   for (let minutes = 0; minutes < 59; minutes = (performance.now() - startedAt) / minuteMs) {
     const count = 4 + Math.round(3 * Math.sin(minutes / 6) + minutes / 12);
     for (let left = count; left > 0; left -= 1, index += 1) {

@@ -11,12 +11,12 @@ import { RabbitmqServer } from "../test/services/rabbitmq-server.fixture.ts";
 import { RedisServer } from "../test/services/redis-server.fixture.ts";
 
 export interface Service {
-  /** The part of the file name. */
+  /** The part of a test file's name that requests this service. */
   readonly mark: string;
   readonly name: string;
-  /** The environment variable with its address or path, which is set for the tests. */
+  /** The environment variable with the service's address or path. It is set for the tests. */
   readonly variable: string;
-  /** How to get it. */
+  /** How to install or start the service. */
   readonly remedy: string;
   /** Starts a server if necessary. */
   readonly find: () => Promise<Found>;
@@ -30,9 +30,9 @@ export interface Throwaway {
 
 export interface Found {
   readonly isReachable: boolean;
-  /** Address or path. */
+  /** Address or path of the service. */
   readonly at: string;
-  /** Why it cannot be reached. */
+  /** Why the service cannot be reached. */
   readonly problem?: string;
 }
 
@@ -46,7 +46,7 @@ export const services: readonly Service[] = [
     variable: "POSTHORN_TEST_DATABASE_URL",
     fallback: "postgres://postgres@127.0.0.1:5432/postgres",
     remedy: "install PostgreSQL 15 or later, such as apt-get install postgresql",
-    // No test data outlives this server, so it need not be durable. Crash tests start separate servers.
+    // No test data outlives this server, so it does not need to be durable. Crash tests start separate servers.
     start: () => PostgresServer.start({ fsync: "off", full_page_writes: "off" }),
     isStartedFirst: true,
   }),
@@ -91,11 +91,11 @@ export function servicesOf(path: string): readonly Service[] {
 interface ServerOptions extends Omit<Service, "find"> {
   readonly fallback: string;
   readonly start: () => Promise<Throwaway>;
-  /** Prefer a new server to a running one. */
+  /** Whether to start a new server even if one is already running. */
   readonly isStartedFirst?: boolean;
 }
 
-/** To be removed at the end of the run. */
+/** Services that are removed at the end of the run. */
 const throwaways: Throwaway[] = [];
 
 export async function removeThrowaways(): Promise<void> {
@@ -112,7 +112,7 @@ export function server({ fallback, start, isStartedFirst = false, ...service }: 
     ...service,
     async find() {
       const at = process.env[service.variable] ?? fallback;
-      // A configured address is never replaced.
+      // A configured address is always used, so no server is started in its place.
       const isNamed = process.env[service.variable] !== undefined;
       if (isNamed || !isStartedFirst) {
         const running = await findRunning();
@@ -136,14 +136,14 @@ function withoutUser(url: string): string {
   return url.replace(/\/\/[^@/]*@/, "//");
 }
 
-/** A missing program needs no details. If it did not start, the first lines of its output help. */
+/** A missing program needs no details. If the server did not start, the first lines of its output help. */
 function problemOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   if (/ENOENT|on this machine/.test(text)) return "it is neither running nor installed";
   return `it is installed, but did not start: ${text.split("\n").slice(0, 3).join(" ")}`;
 }
 
-/** Whether something accepts connections there. The tests find out whether they can log in. */
+/** Whether a server accepts connections at this address. The tests themselves verify that they can log in. */
 async function answers(url: URL): Promise<boolean> {
   const defaultPorts: Readonly<Record<string, number>> = { "postgres:": 5432, "amqp:": 5672, "redis:": 6379 };
   const port = url.port === "" ? (defaultPorts[url.protocol] ?? 0) : Number(url.port);
@@ -158,7 +158,7 @@ async function answers(url: URL): Promise<boolean> {
 }
 
 interface ProgramOptions extends Omit<Service, "find"> {
-  /** Any of these names. */
+  /** Possible names of the program; any one is sufficient. */
   readonly programs: readonly string[];
 }
 

@@ -1,23 +1,24 @@
-// How many jobs run at the same time. A fixed number does not fit both jobs that compute and jobs that wait, and tests are
-// both. So a few always run, and another one starts whenever the processor has been idle for a moment.
+// Determines how many jobs run at the same time. A fixed number does not suit both jobs that compute and jobs that
+// wait, and tests are a mix of both. Therefore a minimum number always runs, and another job starts whenever the
+// processor has been idle for a moment.
 
 import { cpus } from "node:os";
 
 const lookEveryMs = 1_000;
-/** Of all cores. A test file that mostly waits uses a fifth of two. */
+/** Share of all cores. A test file that mostly waits uses a fifth of two cores. */
 const idleShareMin = 0.2;
 
 export interface Bounds {
-  /** So many always run. */
+  /** Number of jobs that always run. */
   readonly min: number;
-  /** The limit, because servers and memory are shared. */
+  /** Maximum number of jobs, because servers and memory are shared. */
   readonly max: number;
 }
 
 export interface SideBySide extends Bounds {
-  /** Whether another job would find a free core. Called once per look. */
+  /** Whether another job would find a free core. Called once per check. */
   readonly hasRoom: () => boolean;
-  /** Calls back regularly. Returns how to stop it. */
+  /** Calls back at regular intervals. Returns a function that stops the calls. */
   readonly eachLook: (look: () => void) => () => void;
 }
 
@@ -40,7 +41,10 @@ export function byIdleProcessor(bounds: Bounds): SideBySide {
   };
 }
 
-/** Starts the jobs in their order. Resolves when all have ended; a job that rejects ends everything. */
+/**
+ * Starts the jobs in order. Resolves when all have ended. If a job rejects, no further jobs are started and the call
+ * rejects.
+ */
 export async function runSideBySide(
   jobs: readonly (() => Promise<void>)[],
   { min, max, hasRoom, eachLook }: SideBySide,
@@ -54,7 +58,7 @@ export async function runSideBySide(
     running.add(run);
   };
   const endLooks = eachLook(() => {
-    // Called at each look, so that it measures the time since the last one.
+    // Called at each check, so that it measures the time since the last one.
     if (hasRoom() && running.size < max) startNext();
   });
   try {

@@ -1,6 +1,6 @@
-// Preloaded by with-runtime.mjs. Ctrl-C reaches every process of the terminal, and npm and with-runtime.mjs forward it to their
-// child once more. A program that stops at once on the second Ctrl-C would never shut down gracefully. So a repetition within
-// this time counts as the same signal.
+// Preloaded by with-runtime.mjs. Ctrl-C reaches every process of the terminal, and npm and with-runtime.mjs also
+// forward it to their child. A program that stops immediately on the second Ctrl-C would never shut down gracefully. A
+// repeated signal within this time therefore counts as the same signal.
 
 import { isMainThread } from "node:worker_threads";
 
@@ -20,9 +20,9 @@ process.emit = function emitOnce(name, ...args) {
   return Reflect.apply(emit, process, [name, ...args]);
 };
 
-// npm sends a signal to the shell that runs the script. Some shells (dash, cmd) stay the parent of the program and exit without
-// forwarding it. The scripts do not start with `exec`, which cmd lacks, so the program detects here that its parent has exited,
-// and stops as if it had received the signal.
+// npm sends a signal to the shell that runs the script. Some shells (dash, cmd) stay the parent of the program and exit
+// without forwarding the signal. The scripts do not start with `exec`, which cmd lacks, so this code detects that the
+// program's parent has exited, and stops as if it had received the signal.
 const PARENT_POLL_MS = 200;
 
 if (isMainThread && process.env.npm_lifecycle_event !== undefined) {

@@ -1,6 +1,6 @@
-// The project's files as the checks see them, read and parsed once.
+// The project's files for the checks, read and parsed once.
 //
-// Parsing uses TypeScript 6 under its own name, because TypeScript 7 has no compiler API. Only the parser is used: the
+// Parsing uses TypeScript 6 under its own name, because TypeScript 7 has no compiler API. Only the parser is used. The
 // type check itself runs on TypeScript 7.
 
 import { readdirSync, readFileSync } from "node:fs";
@@ -9,16 +9,16 @@ import ts from "@typescript/typescript6";
 
 export const projectRoot = resolve(import.meta.dirname, "..");
 
-/** Folders with TypeScript of the project. */
+/** Folders that contain the project's TypeScript files. */
 export const codeFolders = ["src", "test", "bench", "scripts", "dashboard"] as const;
 
 const ignoredFolders = new Set(["node_modules", ".git", "data", "dist", "coverage"]);
 
 export interface SourceFile {
-  /** Relative to the project, with forward slashes. */
+  /** Path relative to the project, with forward slashes. */
   readonly path: string;
   readonly text: string;
-  /** Test, or data that only tests read. */
+  /** Whether the file is a test, or data that only tests use. */
   readonly isTest: boolean;
   readonly tree: ts.SourceFile;
 }
@@ -34,7 +34,7 @@ export function sourceFiles(): readonly SourceFile[] {
   return parsed;
 }
 
-/** Every file of the project, except those that are generated or installed. */
+/** Every file of the project, except generated and installed files. */
 export function projectFiles(): string[] {
   return filesBelow(projectRoot)
     .map((path) => relative(projectRoot, path).split(sep).join("/"))
@@ -70,7 +70,7 @@ export function locate(file: SourceFile, node: ts.Node): string {
   return `${file.path}:${line + 1}`;
 }
 
-/** Calls `visit` for the node and everything below it. */
+/** Calls `visit` for the node and all its descendants. */
 export function walk(node: ts.Node, visit: (node: ts.Node) => void): void {
   visit(node);
   node.forEachChild((child) => {

@@ -1,5 +1,5 @@
-// Runs the test files in the arguments in one process, because a process costs a short file more than its tests. Each file is a
-// suite, so that its hooks apply to its tests only.
+// Runs the test files given as arguments in one process, because starting a process takes longer than the tests of a
+// short file. Each file is a suite, so that its hooks apply only to its own tests.
 
 import { relative } from "node:path";
 import { suite } from "node:test";

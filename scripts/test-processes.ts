@@ -1,9 +1,10 @@
-// Which test files share a process. Starting one and linking about six hundred modules costs up to a second of processor time,
-// which is more than the tests of most files. These share a process, the others have a separate one.
+// Determines which test files share a process. Starting a process and linking about six hundred modules takes up to a
+// second of processor time, which is more than the tests of most files take. Most files therefore share a process; the
+// others have a separate one.
 
 import { servicesOf } from "./services.ts";
 
-/** Files that need several seconds of processor time, or that measure theirs. */
+/** Files that need several seconds of processor time, or that measure their own processor time. */
 const filesAlone: ReadonlySet<string> = new Set([
   "test/api/field-bounds.test.ts",
   "test/api/slow-clients.test.ts",
@@ -47,7 +48,8 @@ const filesAlone: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Browser tests and scenarios with servers always take long. Unit tests with a server measure what single calls cost.
+ * Browser tests and scenarios with servers always take a long time. Unit tests with a server measure the cost of single
+ * calls.
  */
 function isAlone(path: string): boolean {
   const marks = servicesOf(path).map(({ mark }) => mark);
@@ -61,7 +63,10 @@ export interface Process {
   readonly paths: readonly string[];
 }
 
-/** `count` processes for the short files, after one for each of the others; with 0 each file has its own. */
+/**
+ * One process for each long file, followed by `count` processes for the short files. If `count` is 0, each file has its
+ * own process.
+ */
 export function processesOf(paths: readonly string[], name: string, count: number): readonly Process[] {
   const short = count > 0 && paths.length > count ? paths.filter((path) => !isAlone(path)) : [];
   const together = new Set(short);

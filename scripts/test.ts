@@ -25,17 +25,24 @@ import { processesOf } from "./test-processes.ts";
 interface Suite {
   readonly name: string;
   readonly folder: string;
-  /** Many times longer than one test of it takes, and longer than a test waits before it says for what. */
+  /**
+   * Much longer than a single test of the suite takes, and longer than a test waits before it reports what it is
+   * waiting for.
+   */
   readonly silenceMsMax: number;
-  /** For its short files, so that the last ones still use all cores. Without it each file has a separate process. */
+  /**
+   * Number of processes for the short files, so that all cores are in use until the end. If omitted, each file has a
+   * separate process.
+   */
   readonly processes?: number;
-  /** Runs only when it is named, for this reason. */
+  /** The reason why the suite runs only when it is named. */
   readonly onRequest?: string;
 }
 
 /**
- * In the order of running. Files with a separate process come before those that share one: long ones first, and hundreds of
- * short files use both cores to the end. A file belongs to the first suite that matches.
+ * In the order in which the suites run. Files with a separate process run before those that share one: long files come
+ * first, and hundreds of short files keep both cores busy until the end. A file belongs to the first suite that
+ * matches.
  */
 const suites: readonly Suite[] = [
   {
@@ -64,13 +71,16 @@ const suites: readonly Suite[] = [
   { name: "dashboard", folder: "dashboard/", silenceMsMax: 300_000, processes: 1 },
 ];
 
-/** For two shared cores: four files keep them busy while some compute, and it takes eight where most of them wait. */
+/**
+ * Tuned for two shared cores: four files keep them busy if some of them compute, and eight are needed if most of them
+ * wait.
+ */
 const concurrencyOfTests = { min: 4, max: 8 };
-/** The suites on request put load on servers. Each file takes three quarters of a core. */
+/** The suites that run only on request put load on servers. Each file takes three quarters of a core. */
 const concurrencyOfOutages = { min: 2, max: 2 };
 /** With fewer files, bundling the program costs more than it saves. */
 const filesOfBundleMin = 10;
-/** In memory, if it has many times the space that all tests of a run use at the same time. */
+/** Used if it has many times the space that all tests of a run use at the same time. */
 const memoryFolder = "/dev/shm";
 const memoryBytesMin = 6 * 1024 ** 3;
 
@@ -82,12 +92,12 @@ const isCi = /^(1|true)$/i.test(process.env["CI"] ?? "");
 const failures: Failure[] = [];
 const skipped: string[] = [];
 let passed = 0;
-/** The services that were looked for. */
+/** The result of the search for each service. */
 const found = new Map<Service, Found>();
-/** Files that did not run, by the service that they miss. */
+/** Files that did not run, by the service that is missing. */
 const withheld = new Map<Service, Set<string>>();
 
-// About a hundred processes load the same modules. Each starts in half the time if it finds them compiled.
+// About a hundred processes load the same modules. Each one starts in half the time if it finds them compiled.
 process.env["NODE_COMPILE_CACHE"] ??= join(projectRoot, "node_modules", ".cache", "compiled");
 
 const request = parseRequest();
@@ -134,7 +144,7 @@ function parseRequest(): Request {
   };
 }
 
-/** A run of everything reports the suites that it leaves out. */
+/** A full run reports the suites that it omits. */
 function isLeftOut({ name, onRequest }: Suite): boolean {
   if (onRequest === undefined) return false;
   skipped.push(`${name}: ${onRequest}`);
@@ -201,14 +211,14 @@ function suiteOf(file: string): Suite | undefined {
 // ---- running -----------------------------------------------------------------------------------------------------
 
 /**
- * The tests of this run keep their folders in memory, unless TMPDIR names another place. They do not depend on a durable disk,
- * because killed processes lose nothing of what they wrote, and many would wait for its `fsync`. Returns how to remove the
- * folder, which also goes with the process.
+ * Keeps the folders of this run's tests in memory, unless TMPDIR names a different folder. The tests do not depend on a
+ * durable disk, because killed processes lose nothing that they have written, and many of them would wait for `fsync`.
+ * Returns a function that removes the folder, which is also removed when the process exits.
  */
 function keepFoldersInMemory(): () => void {
   if (process.env["TMPDIR"] !== undefined || !memoryHasSpace()) return () => undefined;
   const folder = mkdtempSync(join(memoryFolder, "posthorn-test-"));
-  // Servers of other accounts have their folders in it.
+  // Servers that run under other accounts have their folders in it.
   chmodSync(folder, 0o711);
   leftovers.folder(folder);
   process.env["TMPDIR"] = folder;
@@ -224,7 +234,7 @@ function memoryHasSpace(): boolean {
   }
 }
 
-/** The checks need one core for most of their time, so tests run at the same time. */
+/** The checks use one core for most of their time, so tests run at the same time. */
 async function runAll({ checks: chosen, suites: chosenSuites, namePattern }: Request): Promise<void> {
   const fileCount = [...chosenSuites.values()].reduce((sum, { length }) => sum + length, 0);
   if (fileCount >= filesOfBundleMin) await announceProgram();
@@ -241,13 +251,13 @@ async function runAll({ checks: chosen, suites: chosenSuites, namePattern }: Req
     for (const { title, paths: shared } of processesOf(runnable, name, processes))
       runs.push({ title, paths: shared, silenceMsMax });
   }
-  // Files that mostly wait would leave the cores idle at the end.
+  // Processes with few files start first, because files that mostly wait would leave the cores idle at the end.
   const inOrder = runs.toSorted((one, other) => one.paths.length - other.paths.length);
   await runTests(inOrder, namePattern, isOnRequest ? concurrencyOfOutages : concurrencyOfTests, record);
   await running;
 }
 
-/** Without a bundle the tests start the source, whose errors are easier to read. */
+/** If bundling fails, the tests start from source, where errors are easier to read. */
 async function announceProgram(): Promise<void> {
   try {
     process.env["POSTHORN_TEST_PROGRAM"] ??= await bundleProgram();
@@ -274,7 +284,7 @@ async function runChecks(chosen: readonly Check[]): Promise<void> {
   }
 }
 
-/** A check that throws has failed, and the run continues. */
+/** A check that throws counts as failed, and the run continues. */
 async function resultOf(check: Check): Promise<CheckResult> {
   try {
     return await check.run();
@@ -283,7 +293,7 @@ async function resultOf(check: Check): Promise<CheckResult> {
   }
 }
 
-/** The services that a file needs and that are not reachable. The tests get the addresses of the others. */
+/** The services that a file needs but that are not reachable. The tests receive the addresses of the others. */
 async function missingServices(file: string): Promise<readonly Service[]> {
   const missing: Service[] = [];
   for (const service of servicesOf(file)) {
@@ -323,12 +333,12 @@ function record(result: RunResult): void {
   if (result.failures.length > 0) counts.push(`${result.failures.length} failed`);
   if (result.skipped.length > 0) counts.push(`${result.skipped.length} skipped`);
   printLine(result.failures.length === 0, result.title, counts.join(", "), result.durationMs);
-  // The end of the run repeats them with all details.
+  // The failures are printed again at the end of the run, with all details.
   for (const { name, report } of result.failures)
     process.stdout.write(`       ${name}\n         ${report.split("\n", 1)[0]}\n`);
 }
 
-/** Colour is for terminals; a log is for searching. */
+/** Terminals get colour; logs do not, so that they can be searched. */
 function paint(colour: "green" | "red" | "dim", text: string): string {
   return process.stdout.isTTY ? styleText(colour, text) : text;
 }
@@ -340,7 +350,7 @@ function printLine(isOk: boolean, title: string, note?: string, durationMs?: num
   process.stdout.write(`${verdict} ${title}${time}${remark}\n`);
 }
 
-/** One line for each missing server, with what to do. */
+/** One line for each missing server, with instructions. */
 function printWithheld(): void {
   if (withheld.size > 0) process.stdout.write("\n");
   for (const [service, files] of withheld) {

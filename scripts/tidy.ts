@@ -1,4 +1,4 @@
-// Rules of this project that neither the compiler nor the linter nor knip checks. One entry is one line of `npm test`.
+// Rules of this project that neither the compiler nor the linter nor knip checks. Each entry is one line of `npm test`.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import ts from "@typescript/typescript6";
 import type { Check, CheckResult } from "./check.ts";
 import { locate, projectFiles, projectRoot, type SourceFile, sourceFiles, walk } from "./source-files.ts";
 
-/** How many banned phrases are left in the project. Lower it whenever the check reports fewer. */
+/** Maximum number of banned phrases in the project. Lower it whenever the check reports fewer. */
 const bannedPhrasesMax = 39;
 
 export const tidyRules: readonly Check[] = [
@@ -22,7 +22,7 @@ export const tidyRules: readonly Check[] = [
   { name: "event-path", title: "the path of an event, step by step", run: eventPath },
 ];
 
-/** One entry for each node for which `problemOf` returns a text. */
+/** One entry for each node for which `problemOf` returns a string. */
 function collect(file: SourceFile, problemOf: (node: ts.Node) => string | undefined): string[] {
   const problems: string[] = [];
   walk(file.tree, (node) => {
@@ -34,7 +34,10 @@ function collect(file: SourceFile, problemOf: (node: ts.Node) => string | undefi
 
 // ---- language ---------------------------------------------------------------------------------------------------
 
-/** Phrases that make a sentence hard to read: vague subjects, programs that speak, clipped or private idioms. */
+/**
+ * Phrases that make a sentence hard to read: vague subjects, programs that are personified, clipped sentences and
+ * private idioms.
+ */
 const bannedPhrases = [
   /\b(?:nobody|somebody|everybody|whoever)\b/gi,
   /\bwhatever (?:is|was|comes|came)\b/gi,
@@ -46,7 +49,10 @@ const bannedPhrases = [
   /\bat most\b(?= *[.,;:)]|$)/gi,
 ];
 
-/** Counts them in the comments and texts of src and dashboard, in the pages, and in the subject of the last commit. */
+/**
+ * Counts banned phrases in the comments and strings of src and dashboard, in the pages, and in the subject of the last
+ * commit.
+ */
 function plainEnglish(): CheckResult {
   const found = sourceFiles()
     .filter(({ path, isTest }) => /^(src|dashboard)\//.test(path) && !isTest)
@@ -123,7 +129,10 @@ function problemsOfSubject(subject: string | null): string[] {
 
 // ---- source ------------------------------------------------------------------------------------------------------
 
-/** Parts that must behave the same for the same inputs. The linter forbids them the other clocks, timers and random numbers. */
+/**
+ * Code that must behave the same for the same inputs. The linter forbids all other clocks, timers and random numbers in
+ * it.
+ */
 const deterministicParts = /^src\/(domain|ports|engine|features|resources|http)\//;
 
 function hiddenDates(): CheckResult {
@@ -153,7 +162,7 @@ function literalSpreads(): CheckResult {
   };
 }
 
-/** Names that say nothing about the content. The linter checks that names are kebab-case. */
+/** Names that do not describe the content. The linter checks that names are kebab-case. */
 const bucketNames = new Set([
   "utils",
   "util",
@@ -177,7 +186,9 @@ function fileNames(): CheckResult {
   return { problems: [...problems] };
 }
 
-/** People who implement a port or configure Posthorn read its contract. */
+/**
+ * Exported ports and settings need comments, because people who implement a port or configure Posthorn rely on them.
+ */
 function documentedContracts(): CheckResult {
   const files = sourceFiles().filter(({ path, isTest }) => /^src\/(ports|config)\//.test(path) && !isTest);
   const problems = files.flatMap((file) =>
@@ -196,7 +207,7 @@ function documentedContracts(): CheckResult {
 const testFunctions = new Set(["test", "it", "describe", "suite"]);
 const marks = new Set(["only", "skip", "todo"]);
 
-/** A test is skipped by the runner or by t.skip("reason"), never by a mark in the source. */
+/** A test is skipped by the runner or by t.skip("reason"), never by `only`, `skip` or `todo` on the test function. */
 function testMarks(): CheckResult {
   return {
     problems: sourceFiles()
@@ -232,7 +243,7 @@ function markdownLinks(): CheckResult {
   return { problems: [...problems, ...pagesNotListedOnce(pages)], note: `${pages.length} pages` };
 }
 
-/** An index lists each page of `docs/` once, so that readers find it. */
+/** Each page of `docs/` must be listed exactly once in an index, so that readers can find it. */
 function pagesNotListedOnce(pages: readonly string[]): string[] {
   const listed = ["docs/README.md", "docs/decisions/README.md"].flatMap((index) =>
     linksIn(readFileSync(join(projectRoot, index), "utf8")).map((link) => posix.join(dirname(index), link)),
@@ -264,7 +275,7 @@ function problemOfLink(page: string, link: string): string | undefined {
   return found ? undefined : `${page}: link to ${link}, but there is no such heading`;
 }
 
-/** The anchors that GitHub derives from headings, and those written by hand. */
+/** The anchors that GitHub derives from headings, and those written manually. */
 function anchorsOf(text: string): Set<string> {
   const anchors = new Set<string>();
   for (const [, heading = ""] of withoutCodeBlocks(text).matchAll(/^#{1,6}\s+(.+?)\s*#*$/gm)) {
@@ -322,7 +333,7 @@ function withoutLinks(text: string): string {
 const stepsMax = 25;
 const step = /^\| \d+ \| \[`(?<path>[^`]+)`\]\([^)]+\) \| `(?<name>[#\w]+)` \|/gm;
 
-/** The path of an event in ARCHITECTURE.md: each function is in the named file, and an earlier one calls it. */
+/** The path of an event in ARCHITECTURE.md: each function is in the named file and is called by an earlier one. */
 function eventPath(): CheckResult {
   const page = "ARCHITECTURE.md";
   const steps = [...readFileSync(join(projectRoot, page), "utf8").matchAll(step)].map(({ groups = {} }) => ({

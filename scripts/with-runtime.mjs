@@ -1,12 +1,13 @@
-// Runs a script on the project's own Node and installs missing packages first:
+// Installs missing packages, then runs a script on the project's own Node:
 //
 //   node scripts/with-runtime.mjs [node options] SCRIPT [arguments]
 //
-// Every npm script starts here. On a fresh clone the only Node is the system's, so this is plain JavaScript for Node 20.
-// Messages go to standard error, because standard output belongs to the script.
+// Every npm script starts here. On a new clone only the system's Node exists, so this file is plain JavaScript for Node
+// 20. Messages go to standard error, because standard output is reserved for the script.
 //
 // The commands of the program need fewer packages than the checks: `dependencies`, and the development dependencies in
-// running-packages.json (Node, and what bundles and runs the pages at /ui). The others follow with the first `npm test`.
+// running-packages.json (Node, and what bundles and runs the pages at /ui). The others are
+// installed by the first `npm test`.
 
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -122,7 +123,7 @@ function isAlive(pid) {
 }
 
 async function install() {
-  // Development packages that are there already stay.
+  // Development packages that are already installed are kept.
   const isPart = isProgram && !existsSync(join(modules, "typescript"));
   say(
     isPart
@@ -135,7 +136,7 @@ async function install() {
   const stop = showProgress(
     () => `  ${seconds()} s, ${countPackages(join(place, "node_modules"))} packages so far`,
   );
-  // With NODE_ENV=production npm would omit the Node that everything runs on.
+  // With NODE_ENV=production, npm would omit the Node package that runs everything.
   const { code, signal } = await run("npm", ["ci", "--include=dev", "--loglevel=error"], {
     stdio: ["ignore", 2, 2],
     shell: isWindows,
@@ -170,7 +171,7 @@ async function install() {
   say(`installed in ${seconds()} s`);
 }
 
-/** A temporary project with fewer dependencies and the same lock file, of which npm then ignores the rest. */
+/** A temporary project with fewer dependencies and the same lock file. npm ignores the rest of the lock file. */
 function prepareProgram() {
   const place = join(root, `.installing-${process.pid}`);
   rmSync(place, { recursive: true, force: true });
@@ -182,7 +183,10 @@ function prepareProgram() {
   return place;
 }
 
-/** Removes C headers, source maps, pages and tests of packages: a third of the installation that nothing here reads. */
+/**
+ * Removes C headers, source maps, documentation and tests of packages, which are a third of the installation and are
+ * not used.
+ */
 function trim(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
@@ -230,7 +234,7 @@ async function runOnProjectNode() {
   const command = ["--conditions=posthorn-source", `--import=${once}`, ...scriptArguments];
   const env = { ...process.env, PATH: join(modules, ".bin") + delimiter + pathWithoutProject() };
   if (typeof process.execve === "function" && !isWindows) {
-    // Usually npm has put the project's Node first in the PATH, so this process can become the script.
+    // Usually npm has put the project's Node first in the PATH, so this process can run the script itself.
     process.emitWarning = () => {};
     process.execve(runtime, [runtime, ...command], env);
   }
@@ -240,7 +244,7 @@ async function runOnProjectNode() {
   process.exit(128 + constants.signals[signal]);
 }
 
-/** Resolves when the program has ended. Signals go to the program and do not end this process before it. */
+/** Resolves when the program has exited. Signals are forwarded to the program and do not end this process first. */
 function run(program, args, options) {
   return new Promise((done) => {
     const child = spawn(program, args, options);

@@ -53,7 +53,7 @@ function run(): void {
   void worker?.run();
 }
 
-/** Machine time at which no job is left, neither waiting nor running. */
+/** Returns the machine time at which no jobs are waiting or running any more. */
 async function finished(): Promise<number> {
   for (;;) {
     const counts = await queue?.getJobCounts("waiting", "active", "delayed", "failed");

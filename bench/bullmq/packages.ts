@@ -3,8 +3,8 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 /**
- * What is used of BullMQ. Declared here because its packages are only there once this bench has run: neither the type
- * check nor `npm test` may need them.
+ * The used part of the BullMQ API. Declared here because its packages are installed only when this bench runs; neither
+ * the type check nor `npm test` may need them.
  */
 export interface BullmqModule {
   readonly Queue: new (name: string, options: QueueOptions) => BullmqQueue;
@@ -48,7 +48,7 @@ export interface BullmqJobData {
 
 const benchFolder = resolve(import.meta.dirname, "..");
 
-/** Installs the packages of bench/package.json unless they are there and no older than the lock file. */
+/** Installs the packages of bench/package.json unless they are installed and at least as new as the lock file. */
 export async function installPackages(): Promise<void> {
   const marker = join(benchFolder, "node_modules", ".package-lock.json");
   if (existsSync(marker) && isInstalled(marker)) return;

@@ -22,9 +22,9 @@ import {
 
 export interface HistoryShape {
   readonly deliveries: number;
-  /** A multiple of 500, so that each tenant has a multiple of ten. */
+  /** A multiple of 500, so that the number of webhooks of each tenant is a multiple of ten. */
   readonly webhooks: number;
-  /** The history began a day before. Unix milliseconds. */
+  /** When the history ends, Unix milliseconds. It begins one day earlier. */
   readonly endsAt: number;
 }
 
@@ -33,9 +33,9 @@ const minuteMs = 60_000;
 const dayMs = dayMinutes * minuteMs;
 const tenants = 50;
 export const tenantIds: readonly string[] = Array.from({ length: tenants }, (_, index) => tenantOf(index));
-/** In one minute only a few groups of webhooks get events. */
+/** Only a few groups of webhooks get events in the same minute. */
 const activeGroupsPerMinute = 20;
-/** An event goes to the webhooks of one group, which belong to one tenant. */
+/** An event goes to the webhooks of one group, all of which belong to one tenant. */
 const fanOut = 10;
 const deliveriesPerCommit = 2_000;
 const savers = 16;
@@ -46,7 +46,7 @@ const body = new TextEncoder().encode(
   JSON.stringify({ type: "order.paid", data: { text: "x".repeat(300) } }),
 );
 
-/** Of 1,000 deliveries 2 are dead letters and 4 wait for a retry on the next day. */
+/** Out of 1,000 deliveries, 2 are dead letters and 4 wait for a retry on the next day. */
 const ends = {
   dead: { state: "exhausted", outcome: "terminal", category: "client_error", statusCode: 422 },
   failed: { state: "failed", outcome: "transient", category: "server_error", statusCode: 503 },
@@ -54,8 +54,8 @@ const ends = {
 } as const;
 
 /**
- * Writes a day through the store's commits, so that every column, counter and bucket is as a server leaves it: webhooks,
- * events, deliveries, attempts and statistics, all settled.
+ * Writes one day of history through the store's commits: webhooks, events, deliveries, attempts and statistics, all
+ * settled. Every column, counter and bucket is as a server would leave it.
  */
 export class HistoryLoader {
   readonly #store: Store;
@@ -71,7 +71,7 @@ export class HistoryLoader {
     this.#webhookIds = Array.from({ length: shape.webhooks }, () => newIdAt(shape.endsAt - dayMs));
   }
 
-  /** `secretBox` encrypts the signing keys like the server that reads them. Returns the number of deliveries. */
+  /** `secretBox` must encrypt signing keys as the server that reads them does. Returns the number of deliveries. */
   async write(secretBox: Pick<SecretBox, "seal" | "digest">): Promise<number> {
     await this.#saveWebhooks(secretBox);
     const { deliveries, endsAt } = this.#shape;
@@ -85,7 +85,7 @@ export class HistoryLoader {
     return this.#written;
   }
 
-  /** Several at a time, so that their commits share disk flushes. */
+  /** Saves several webhooks concurrently, so that their commits share disk flushes. */
   async #saveWebhooks(secretBox: Pick<SecretBox, "seal" | "digest">): Promise<void> {
     const all = this.#webhookIds.entries();
     const saver = async (): Promise<void> => {
@@ -106,7 +106,7 @@ export class HistoryLoader {
     await Promise.all(Array.from({ length: savers }, saver));
   }
 
-  /** One in ten of each tenant has been failing for some time. */
+  /** One in ten webhooks of each tenant has been failing for some time. */
   #states(): readonly WebhookRuntimeState[] {
     const failing = this.#webhookIds.filter((_, index) => Math.floor(index / tenants) % 10 === 0);
     return failing.map((webhookId, index) => {
@@ -173,7 +173,7 @@ export class HistoryLoader {
   }
 
   #publish(at: number, group: number): PublishCommand {
-    // Webhooks of one tenant are `tenants` apart.
+    // Consecutive webhooks of one tenant are `tenants` apart.
     const first = (group % tenants) + Math.floor(group / tenants) * fanOut * tenants;
     const webhooks = Array.from(
       { length: fanOut },
@@ -222,7 +222,7 @@ function tenantOf(index: number): string {
   return `tenant-${index % tenants}`;
 }
 
-/** A UUIDv7 of that time. */
+/** A UUIDv7 for the given time. */
 function newIdAt(at: number): string {
   const time = at.toString(16).padStart(12, "0");
   const rest = randomBytes(8).toString("hex");

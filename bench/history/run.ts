@@ -1,4 +1,4 @@
-// How queries perform with a long history. See docs/benchmarks.md.
+// Measures queries on a long history. See docs/benchmarks.md.
 //
 //   node --conditions=posthorn-source bench/history/run.ts [--deliveries 1000000] [--webhooks 10000]
 //        [--store sqlite|postgres] [--folder FOLDER] [--kept FOLDER]
@@ -34,7 +34,7 @@ const { POSTHORN_MASTER_KEY, POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP }
 const masterKey = Buffer.from(POSTHORN_MASTER_KEY, "base64");
 const random = { bytes: randomBytes, uniform: Math.random };
 const secretBox = createSecretBox(createKeyRing(masterKey, [], random), randomBytes(32));
-/** The parent of PostgreSQL's processes; null without PostgreSQL. */
+/** ID of the parent of PostgreSQL's processes; null without PostgreSQL. */
 let postmaster: number | null = null;
 
 // ---- stores ------------------------------------------------------------------------------------------------------
@@ -74,7 +74,10 @@ async function postmasterOf(url: string): Promise<number | null> {
   return parent;
 }
 
-/** The first start of the server creates its keys. Then the history is written, if there is a store to write it to. */
+/**
+ * The first start of the server creates its keys. Afterwards the history is written, unless `open` is null because the
+ * store already has one.
+ */
 async function run(
   name: string,
   dataDir: string,
@@ -114,7 +117,7 @@ async function load(open: () => Promise<Store>): Promise<void> {
 
 // ---- queries -----------------------------------------------------------------------------------------------------
 
-/** The queries of the dashboard's overview of the last day. */
+/** The dashboard's overview queries for the last day. */
 const overviewQuestions: readonly string[] = [
   "/v1/deliveries?limit=10&include=last_attempt,webhook",
   "/v1/deliveries?limit=50&status=failed&include=last_attempt,webhook",
@@ -129,7 +132,7 @@ const overviewQuestions: readonly string[] = [
   "/v1/webhooks?sort=failure_rate&limit=6&include=stats,backlog",
 ];
 
-/** First pages of every list, with common filters. `{webhook}` is a webhook of the history. */
+/** The first page of every list, with common filters. `{webhook}` is a webhook from the history. */
 const listQuestions: readonly string[] = [
   "/v1/deliveries?limit=50",
   "/v1/deliveries?limit=250&include=last_attempt,webhook",
@@ -182,9 +185,9 @@ const overviewRounds = 20;
 const listRounds = 5;
 
 interface Asked {
-  /** Until the whole response was there. */
+  /** Milliseconds until the complete response had arrived. */
   readonly timesMs: readonly number[];
-  /** Processor time of one query, of the server and of its database. */
+  /** Processor time of one query, including that of the database. */
   readonly processorMs: number;
 }
 
@@ -231,7 +234,7 @@ async function askAll(
   return all;
 }
 
-/** Of everything that this process started, and of the database. */
+/** Processor time of everything that this process started, and of the database. */
 function serversCpuMs(): number {
   const { user, system } = process.cpuUsage();
   const ofDatabase = postmaster === null ? 0 : treeCpuMs(postmaster);

@@ -6,8 +6,8 @@ import type { Answer, Call, Calls, Usage } from "./serve-calls.ts";
 const sinkCertificate = fileURLToPath(new URL("../sink/certificate/certificate.pem", import.meta.url));
 
 /**
- * A separate process for one role (sink, raw, product), driven by calls. Every contestant runs in one, so that no measurement
- * shares an event loop or a heap with the harness or with another contestant.
+ * A child process for one role (sink, raw, product) that is controlled by calls. Every contestant runs in one, so that
+ * no measurement shares an event loop or a heap with the harness or with another contestant.
  */
 export class Child<Own extends Calls> {
   readonly #process: ChildProcess;
@@ -18,7 +18,7 @@ export class Child<Own extends Calls> {
 
   constructor(script: URL, env: Readonly<Record<string, string>> = {}) {
     this.#name = script.pathname.split("/").slice(-2).join("/");
-    // Standard output belongs to the table.
+    // Standard output is reserved for the result table.
     this.#process = fork(script, [], {
       stdio: ["ignore", 2, 2, "ipc"],
       serialization: "advanced",
@@ -40,7 +40,7 @@ export class Child<Own extends Calls> {
     return this.#send(method, input);
   }
 
-  /** Processor time and memory since the start of the process. */
+  /** Processor time and memory use since the start of the process. */
   usage(): Promise<Usage> {
     return this.#send("usage");
   }
@@ -54,15 +54,15 @@ export class Child<Own extends Calls> {
   }
 
   /**
-   * Restricts it to the first `cores` of the machine, also for what it asks about their number. Needs `taskset` of util-linux,
-   * so it throws on other systems than Linux.
+   * Restricts the process to the first `cores` cores of the machine. The process then also reports that number of
+   * cores. Needs `taskset` of util-linux, so it throws on systems other than Linux.
    */
   keepToCores(cores: number): void {
     const ofAllThreads = ["--all-tasks", "--pid", "--cpu-list", `0-${cores - 1}`, String(this.#process.pid)];
     execFileSync("taskset", ofAllThreads, { stdio: "ignore" });
   }
 
-  /** Ends it at once. Close what must be closed with a call before. */
+  /** Kills the process immediately. To close resources properly, make a call first. */
   async kill(): Promise<void> {
     if (this.#ended) return;
     const ended = new Promise((resolve) => {

@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** The unit of /proc/PID/stat on Linux. */
+/** The unit of times in /proc/PID/stat on Linux. */
 const ticksPerSecond = 100;
-/** Places in /proc/PID/stat, behind the name of the program, which may hold anything. */
+/** Field positions in /proc/PID/stat, counted after the program name, which may contain any characters. */
 const parentPlace = 1;
-/** Own processor time in user and in system mode, then that of children that have ended. */
+/** The process's own processor time in user and in system mode, followed by that of its exited children. */
 const timePlaces = [11, 12, 13, 14];
 
-/** Processor time of a process and of its descendants, since their starts; including those that have ended. */
+/** Processor time of a process and its descendants since they started, including descendants that have exited. */
 export function treeCpuMs(root: number): number {
   const all = readAll();
   let ticks = 0;
@@ -19,7 +19,7 @@ export function treeCpuMs(root: number): number {
   return (ticks * 1_000) / ticksPerSecond;
 }
 
-/** Null when the process does not run on this machine. */
+/** Null if the process is not running on this machine. */
 export function parentOf(pid: number): number | null {
   return read(String(pid))?.parent ?? null;
 }
@@ -39,7 +39,7 @@ function readAll(): ReadonlyMap<number, ProcessTimes> {
   return all;
 }
 
-/** Null if it has ended. */
+/** Null if the process has exited. */
 function read(pid: string): ProcessTimes | null {
   try {
     const line = readFileSync(`/proc/${pid}/stat`, "utf8");

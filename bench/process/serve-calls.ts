@@ -15,10 +15,10 @@ export interface Answer {
 
 export interface Usage {
   readonly cpuMs: number;
-  /** The part of the main thread. */
+  /** The main thread's part of `cpuMs`. */
   readonly mainCpuMs: number;
   readonly rssBytes: number;
-  /** The peak. */
+  /** Peak value of `rssBytes`. */
   readonly rssBytesMax: number;
 }
 
@@ -30,7 +30,7 @@ export type Calls = Readonly<Record<string, Handler>>;
 export function serveCalls<Own extends Calls>(handlers: Own): Own {
   const all: Calls = { usage, startProfile, stopProfile, ...handlers };
   process.on("message", (message) => void answer(all, message as Call));
-  // The harness has ended, perhaps by Ctrl-C, so end at once.
+  // The harness has exited, perhaps because of Ctrl-C, so exit immediately.
   process.once("disconnect", () => process.kill(process.pid, "SIGKILL"));
   return handlers;
 }
@@ -60,12 +60,15 @@ function usage(): Usage {
   };
 }
 
-/** Milliseconds of the machine's monotonic clock: the same in every process of one machine. */
+/** Milliseconds of the machine's monotonic clock, which is the same in every process of a machine. */
 export function machineMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-/** The times at which an open loop with this rate starts its work, in milliseconds after its start. */
+/**
+ * The times at which an open loop with this rate starts each piece of work, in milliseconds after the start of the
+ * loop.
+ */
 export function timesOf(perSecond: number, durationMs: number): readonly number[] {
   return Array.from(
     { length: Math.floor((perSecond * durationMs) / 1000) },
@@ -73,7 +76,7 @@ export function timesOf(perSecond: number, durationMs: number): readonly number[
   );
 }
 
-/** An open loop: starts each piece of work at its time, whether or not the earlier ones have ended. */
+/** An open loop: starts each piece of work at its time, even if earlier pieces have not ended. */
 export async function atTimes<Result>(
   timesMs: readonly number[],
   start: (index: number) => Promise<Result>,
@@ -88,8 +91,8 @@ export async function atTimes<Result>(
   return Promise.all(running);
 }
 
-// The profile of --profile. The same profiler as --cpu-prof, but it covers the measured stretch alone: without
-// module loading, seeding and warming up.
+// The profile for --profile. Uses the profiler of --cpu-prof, but covers only the measured interval, without module
+// loading, seeding and warm-up.
 
 let session: Session | null = null;
 

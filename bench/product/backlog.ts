@@ -5,12 +5,12 @@ import { eventTypeOf, messageBody } from "../message.ts";
 import type { Product } from "./compose.ts";
 
 export interface ParkInput {
-  /** Each event is parked for all of these. */
+  /** Each event is parked for all of these webhooks. */
   readonly webhookIds: readonly string[];
   readonly events: number;
-  /** Milliseconds until they are due. */
+  /** Milliseconds until the deliveries are due. */
   readonly dueInMs: number;
-  /** Their circuits are open and stay so. */
+  /** Whether the circuits of the webhooks are open and stay open. */
   readonly circuitsOpen: boolean;
 }
 
@@ -18,8 +18,8 @@ const parkedPerCommit = 10;
 const circuitOpenMs = 6 * 3_600_000;
 
 /**
- * Writes a large backlog straight into the store: one event for many webhooks at a time, so that a million deliveries share a
- * thousand bodies and take seconds.
+ * Writes a large backlog directly to the store. Each event goes to many webhooks at once, so that a million deliveries
+ * share a thousand bodies and are written within seconds.
  */
 export async function park({ store, engine }: Product, input: ParkInput): Promise<void> {
   const { webhookIds, events, dueInMs, circuitsOpen } = input;
@@ -58,7 +58,7 @@ export interface OldEventsInput {
 const oldPerCommit = 1_000;
 const oldBody = Buffer.from(`{"type":"order.old","data":{"text":"${"x".repeat(200)}"}}`);
 
-/** Writes events that ended long ago straight into the store, each with a delivery that was skipped. */
+/** Writes events that ended long ago directly to the store, each with a skipped delivery. */
 export async function writeOldEvents({ store, engine }: Product, input: OldEventsInput): Promise<void> {
   const skipped = { lane: lane(input.webhookId), state: "skipped", reason: "webhook_disabled" } as const;
   for (let written = 0; written < input.events; written += oldPerCommit) {

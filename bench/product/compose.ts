@@ -14,15 +14,15 @@ import type { OtlpTracer } from "../../src/system/telemetry/otlp-tracer.ts";
 import { createPrometheusMetrics } from "../../src/system/telemetry/prometheus-metrics.ts";
 import type { Home } from "./product.ts";
 
-/** The product before its start. */
+/** Posthorn before it is started. */
 export interface Product extends AssembledEngine {
   readonly store: Store;
   readonly companions: Companions;
 }
 
 /**
- * The defaults, except for loopback targets, a quiet log and the addresses of servers.
- * `POSTHORN_SENDER_THREADS` in the environment of the bench compares the two ways of sending.
+ * Default settings, except for loopback targets, a quiet log and the addresses of servers. Set
+ * `POSTHORN_SENDER_THREADS` in the environment of the bench to compare the two ways of sending.
  */
 export function productSettings(
   { dataDir, servers, stats = true }: Home,
@@ -44,12 +44,12 @@ export function productSettings(
 }
 
 /**
- * Composes the product like src/app/posthorn.ts, without the HTTP server and in two steps: a row decides when deliveries
- * start, and gets a callback for each settled one so that a publisher can pace itself.
+ * Assembles Posthorn like src/app/posthorn.ts, but without the HTTP server and in two steps. A row can therefore
+ * determine when deliveries start. It gets a callback for each settled delivery, so that a publisher can pace itself.
  */
 export async function openProduct(
   home: Home,
-  /** Without it the product only publishes, and deliveries wait in the store. */ delivers: boolean,
+  /** If false, Posthorn only publishes, and deliveries wait in the store. */ delivers: boolean,
   onSettled: (fact: AttemptFact) => void,
 ): Promise<Product> {
   const settings = productSettings(home, delivers ? ["scheduler", "worker"] : ["api"]);

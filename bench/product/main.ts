@@ -1,4 +1,4 @@
-// The product in a separate process: `node bench/product/main.ts`, driven by product.ts.
+// Posthorn in a separate process: `node bench/product/main.ts`, started by product.ts.
 
 import { startPosthorn } from "../../src/app/posthorn.ts";
 import { eventData } from "../message.ts";
@@ -30,7 +30,7 @@ function opened(): Product {
   return product;
 }
 
-/** With the HTTP API, as `npm start` runs it. */
+/** Includes the HTTP API, as started by `npm start`. */
 async function serve({ home, roles }: ServeInput): Promise<ServedProduct> {
   const { url, adminKey } = await startPosthorn(productSettings(home, roles));
   return { url: url ?? "", adminKey };
@@ -43,7 +43,7 @@ async function createWebhooks(seeds: readonly WebhookSeed[]): Promise<string[]> 
   for (const id of named) await tenants.put(scope, { id, input: {} });
   for (const { url, eventType, schemes, tenantId = null, timeoutMs } of seeds) {
     const retry = timeoutMs === undefined ? {} : { retry: { timeoutMs } };
-    // One after the other, so that their ids and rows are in order.
+    // Webhooks are created sequentially, so that their IDs and rows are in order.
     const { view } = await webhooks.create({ tenantId }, { url, events: [eventType], schemes, ...retry });
     ids.push(view.webhook.id);
   }
@@ -52,7 +52,7 @@ async function createWebhooks(seeds: readonly WebhookSeed[]): Promise<string[]> 
 
 // ---- publishing --------------------------------------------------------------------------------------------------
 
-/** Publishes events, types in turn, in batches, and never runs too far ahead of the deliveries. */
+/** Publishes events in batches, alternating between types. Waits if too many deliveries are outstanding. */
 async function flood(input: FloodInput): Promise<void> {
   const outstanding = new Outstanding(input.outstandingMax);
   onSettled = (eventType) => {
@@ -75,8 +75,8 @@ async function flood(input: FloodInput): Promise<void> {
 }
 
 /**
- * How far a publisher may run ahead of the deliveries. The callbacks of the product wake it: a loop that looked in every turn
- * would keep the event loop spinning, and grouped commits depend on its turns.
+ * Limits how far a publisher may get ahead of the deliveries. The settlement callbacks wake the publisher. A loop that
+ * polled in every turn would keep the event loop spinning, and grouped commits depend on the turns of the event loop.
  */
 class Outstanding {
   readonly #countMax: number;
@@ -99,7 +99,7 @@ class Outstanding {
     waiting.resolve();
   }
 
-  /** Resolves when so many more fit. */
+  /** Resolves when this many more deliveries fit. */
   async waitFor(more: number): Promise<void> {
     if (this.#count === 0 || this.#count + more <= this.#countMax) return;
     await new Promise<void>((resolve) => {
@@ -144,7 +144,10 @@ const looked = { atMs: 0, processorMs: 0 };
 let longest: LoopStop = { ms: 0, processorMs: 0 };
 let timer: NodeJS.Timeout | null = null;
 
-/** The longest stop since the last call. The first call starts a timer of a millisecond. */
+/**
+ * The longest time that the event loop was blocked since the last call. The first call starts a timer with an interval
+ * of one millisecond.
+ */
 function longestStop(): LoopStop {
   const stop = longest;
   sinceLastLook();

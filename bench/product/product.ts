@@ -4,19 +4,19 @@ import { Child } from "../process/child.ts";
 import type { ProductCalls } from "./main.ts";
 import { committed, openWitness, type Witness } from "./witness.ts";
 
-/** Where a product keeps its data. */
+/** Where an instance of Posthorn stores its data. */
 export interface Home {
-  /** On disk. With servers there is little in it. */
+  /** A folder on disk. With servers, it contains little data. */
   readonly dataDir: string;
-  /** Without servers the product is embedded. */
+  /** Without servers, Posthorn uses the embedded store. */
   readonly servers?: ServerSettings;
-  /** False keeps no statistics. */
+  /** False disables statistics. */
   readonly stats?: boolean;
-  /** A collector that gets traces of one event in a thousand. */
+  /** A trace collector that receives traces of one event in a thousand. */
   readonly tracesTo?: string;
 }
 
-/** Settings of the product (src/config/options.ts). */
+/** Settings of Posthorn (src/config/options.ts). */
 export interface ServerSettings {
   readonly databaseUrl: string;
   readonly masterKey: string;
@@ -24,7 +24,7 @@ export interface ServerSettings {
   readonly redisUrl?: string;
 }
 
-/** How long the event loop stopped, and the processor time of its thread in the longest turn. */
+/** How long the event loop was blocked, and the processor time of its thread in the longest turn. */
 export interface LoopStop {
   readonly ms: number;
   readonly processorMs: number;
@@ -34,24 +34,24 @@ export interface WebhookSeed {
   readonly url: string;
   readonly eventType: string;
   readonly schemes: readonly SignatureSchemeName[];
-  /** Created if missing. The default tenant if absent. */
+  /** The tenant is created if it does not exist. Defaults to the default tenant. */
   readonly tenantId?: string;
   readonly timeoutMs?: number;
 }
 
 export interface ServeInput {
   readonly home: Home;
-  /** All by default. */
+  /** Defaults to all roles. */
   readonly roles?: Settings["roles"] | undefined;
 }
 
 export interface ServedProduct {
-  /** Empty if this process serves no API. */
+  /** Empty if this process does not serve the API. */
   readonly url: string;
   readonly adminKey: string;
 }
 
-/** Calls the HTTP API of the product, such as `POST /v1/events`. Throws unless it succeeds. Returns the response body. */
+/** Calls the HTTP API of Posthorn, such as `POST /v1/events`. Throws if the call fails. Returns the response body. */
 export async function callApi(
   { url, adminKey }: ServedProduct,
   call: string,
@@ -71,14 +71,14 @@ export async function callApi(
 
 export interface FloodInput {
   readonly events: number;
-  /** They take turns. */
+  /** Event types, used in round-robin order. */
   readonly types: readonly string[];
-  /** Events of one `publishMany`. */
+  /** Number of events per `publishMany` call. */
   readonly batch: number;
   readonly deliveriesPerEvent: number;
-  /** Deliveries published and not settled. */
+  /** Maximum number of deliveries that are published but not settled. */
   readonly outstandingMax: number;
-  /** Deliveries of this type do not count as outstanding: they never end. */
+  /** Event type whose deliveries do not count as outstanding, because they never end. */
   readonly uncountedType: string | null;
   readonly tenantId?: string;
 }
@@ -89,7 +89,7 @@ export interface PacedInput {
   readonly types: readonly string[];
 }
 
-/** One event of an open loop, `atMs` after its begin. */
+/** One event of an open loop, `atMs` after the start of the loop. */
 export interface PlannedEvent {
   readonly atMs: number;
   readonly tenantId: string;
@@ -103,39 +103,41 @@ export interface PacedEvent {
   readonly acceptedAt: number;
 }
 
-/** The product in a separate process. */
+/** Posthorn in a separate process. */
 export class ProductProcess extends Child<ProductCalls> {
   #witness: Witness | null = null;
 
-  /** With `resolvConf`, it asks the name servers of that file. */
+  /** With `resolvConf`, the process queries the name servers in that file. */
   constructor(resolvConf: string | null = null) {
     const env = resolvConf === null ? {} : nameServersFrom(resolvConf);
     super(new URL("main.ts", import.meta.url), env);
   }
 
-  /** Opens the store and composes the engine. Nothing runs before `start`. Without `delivers` it only publishes. */
+  /**
+   * Opens the store and assembles the engine. Nothing runs before `start`. If `delivers` is false, it only publishes.
+   */
   async open(home: Home, delivers: boolean): Promise<this> {
     await this.call("open", { home, delivers });
     this.#witness = await openWitness(home);
     return this;
   }
 
-  /** Starts all of it, HTTP API included, or these roles. It is ended with `kill`. */
+  /** Starts all roles, including the HTTP API, or only the given roles. Use `kill` to stop it. */
   async serve(home: Home, roles?: ServeInput["roles"]): Promise<ServedProduct> {
     const served = await this.call("serve", { home, roles });
     this.#witness = await openWitness(home);
     return served;
   }
 
-  /** Machine time at which no more than `left` deliveries wait. */
+  /** Returns the machine time at which no more than `left` deliveries are waiting. */
   committed(left = 0): Promise<number> {
     if (this.#witness === null) throw new Error("open or serve comes first");
     return committed(this.#witness, left);
   }
 
-  /** An orderly end: the store is closed. */
+  /** Shuts down properly, including closing the store. */
   async close(): Promise<void> {
-    // First, so that the product is the last one to leave its file.
+    // The witness is closed first, so that the product is the last one to close the database file.
     await this.#lookAway();
     await this.call("close");
     await super.kill();
@@ -153,7 +155,7 @@ export class ProductProcess extends Child<ProductCalls> {
   }
 }
 
-/** The preload runs in the threads of the process too, and those that send resolve names. */
+/** The preload also runs in the threads of the process, because the sender threads resolve names. */
 function nameServersFrom(resolvConf: string): Readonly<Record<string, string>> {
   const preload = new URL("replace-resolv-conf.ts", import.meta.url).href;
   const given = process.env["NODE_OPTIONS"] ?? "";

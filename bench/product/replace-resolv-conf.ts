@@ -1,5 +1,5 @@
-// Preloaded into a product whose names the bench answers (`--import`). The product has no setting for name servers: it reads
-// `/etc/resolv.conf`, which belongs to the machine.
+// Preloaded with `--import` into a product whose name server is the bench. Posthorn has no setting for name servers. It
+// reads `/etc/resolv.conf`, which belongs to the machine.
 
 import { systemNameFiles } from "../../src/system/name-files.ts";
 

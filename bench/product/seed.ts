@@ -4,7 +4,7 @@ import type { Context } from "../row.ts";
 import type { Sink } from "../sink/sink.ts";
 import { type Home, ProductProcess, type WebhookSeed } from "./product.ts";
 
-/** Webhooks at paths of the sink, each with a separate event type unless one is given. */
+/** Webhooks at paths of the sink. Each has a separate event type unless one is given. */
 export function webhooksFor(
   origin: string,
   count: number,
@@ -18,7 +18,7 @@ export function webhooksFor(
   }));
 }
 
-/** Webhooks over TLS, each with a separate origin. */
+/** Webhooks over TLS, each with its own origin. */
 export function webhooksOverTls(sink: Pick<Sink, "tlsOrigin">, count: number, path: string): WebhookSeed[] {
   return Array.from({ length: count }, (_, index) => ({
     url: `${sink.tlsOrigin(`n${index}`)}${path}`,
@@ -27,7 +27,7 @@ export function webhooksOverTls(sink: Pick<Sink, "tlsOrigin">, count: number, pa
   }));
 }
 
-/** A data folder on disk with these webhooks. Created once for each set of webhooks, then copied. */
+/** A data folder on disk that contains these webhooks. It is created once for each set of webhooks, and then copied. */
 export function seedWebhooks(
   context: Context,
   name: string,
@@ -40,17 +40,17 @@ export function seedWebhooks(
   );
 }
 
-/** Publishes without delivering: the deliveries wait in the store, due. */
+/** Publishes without delivering, so that the deliveries are due and wait in the store. */
 export function seedDue(home: Home, seed: DueSeed): Promise<void> {
   return withPublisher(home, (product) => publishDue(product, seed));
 }
 
-/** The same in a running process that does not deliver. */
+/** Like `seedDue`, in a running process that does not deliver. */
 export function publishDue(product: ProductProcess, seed: DueSeed): Promise<void> {
   return product.call("flood", {
     ...seed,
     batch: seedBatch,
-    // Nothing is delivered, so a limit would never be lifted.
+    // No delivery is settled, so a limit would never be lifted.
     outstandingMax: Number.POSITIVE_INFINITY,
     deliveriesPerEvent: 0,
     uncountedType: null,
@@ -60,11 +60,11 @@ export function publishDue(product: ProductProcess, seed: DueSeed): Promise<void
 interface DueSeed {
   readonly tenantId?: string;
   readonly events: number;
-  /** They take turns. */
+  /** Event types, used in round-robin order. */
   readonly types: readonly string[];
 }
 
-/** Runs `work` on a process that publishes and never delivers, and closes the store properly. */
+/** Runs `work` on a process that publishes but never delivers, and closes the store properly. */
 export async function withPublisher(
   home: Home,
   work: (product: ProductProcess) => Promise<void>,

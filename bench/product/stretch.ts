@@ -5,16 +5,16 @@ import type { ProductProcess } from "./product.ts";
 
 const stretchMsMax = 180_000;
 
-/** What one measured stretch of deliveries cost. */
+/** The cost of one measured interval of deliveries. */
 export interface Stretch extends Figure {
   readonly rssBytesMax: number;
 }
 
 interface StretchInput {
-  /** Deliveries before the clock starts: code is compiled, connections are open. */
+  /** Number of deliveries before the measurement starts, in which code is compiled and connections are opened. */
   readonly warmUp: number;
   readonly count: number;
-  /** Deliveries that stay waiting. */
+  /** Number of deliveries that remain waiting. */
   readonly left?: number;
   /** Starts the deliveries. */
   readonly go: () => Promise<unknown>;
@@ -23,8 +23,8 @@ interface StretchInput {
 type MeasuredProcess = Pick<ProductProcess, "usage" | "committed" | "startProfile" | "stopProfile">;
 
 /**
- * The clock starts when the request that ends the warm-up arrives at the sink, and stops when everything is settled and
- * committed. Requests in flight at the start count as work of the stretch, so the figure is never too good.
+ * The measurement starts when the last warm-up request arrives at the sink, and stops when everything is settled and
+ * committed. Requests in flight at the start count as work of the interval, so the result is never too good.
  */
 export async function measureStretch(
   context: Context,
@@ -57,7 +57,7 @@ export async function measureStretch(
   };
 }
 
-/** Waits for the sink, unless the publisher fails or the time is up. */
+/** Waits for the sink. Rejects if the publisher fails or the time limit is reached. */
 async function finishing<Result>(wanted: Promise<Result>, feeding: Promise<unknown>): Promise<Result> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error("the deliveries did not end in time")), stretchMsMax);

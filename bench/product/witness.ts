@@ -5,21 +5,21 @@ import pg from "pg";
 import { machineMs } from "../process/serve-calls.ts";
 import type { Home } from "./product.ts";
 
-/** Reads a product's store from outside, so it sees only what is committed. */
+/** Reads Posthorn's store from another process, so it sees only what is committed. */
 export interface Witness {
-  /** Deliveries that wait. */
+  /** Number of waiting deliveries. */
   waiting(): Promise<number>;
   settled(): Promise<Settled>;
   close(): Promise<void>;
 }
 
 interface Settled {
-  /** Deliveries that are a success. */
+  /** Number of successful deliveries. */
   readonly successes: number;
   readonly attempts: number;
 }
 
-/** The store must exist. Resolves when it is connected, so that the first look is fast. */
+/** The store must exist. Resolves when the connection is open, so that the first query is fast. */
 export function openWitness({ dataDir, servers }: Home): Promise<Witness> {
   return servers === undefined ? Promise.resolve(ofFile(dataDir)) : ofServer(servers.databaseUrl);
 }
@@ -61,7 +61,7 @@ const successCode = 2;
 /** As in the PostgreSQL store's lane-counters.ts: kinds below it are waiting deliveries by priority. */
 const deadLetterKind = 3;
 
-/** Machine time at which no more than `left` deliveries wait, everything else settled and committed. */
+/** Returns the machine time at which no more than `left` deliveries wait and all others are settled and committed. */
 export async function committed(witness: Witness, left: number): Promise<number> {
   const endsAt = performance.now() + waitMsMax;
   for (;;) {
@@ -72,7 +72,7 @@ export async function committed(witness: Witness, left: number): Promise<number>
   }
 }
 
-/** Every delivery of the store is a success with one attempt. */
+/** Verifies that every delivery in the store is a success with one attempt. */
 export async function verifySettled(home: Home, total: number): Promise<void> {
   const witness = await openWitness(home);
   try {

@@ -1,4 +1,4 @@
-// The limit: a bare undici loop that signs and sends. `node bench/raw/main.ts`, driven by raw.ts.
+// The upper limit: a bare undici loop that signs and sends. `node bench/raw/main.ts`, started by raw.ts.
 
 import { randomBytes } from "node:crypto";
 import type { LookupFunction } from "node:net";
@@ -56,7 +56,7 @@ async function run(input: {
   let requests = 0;
   const lane = async (): Promise<void> => {
     while (performance.now() < endsAt) {
-      // Each lane has one request under way, as the limit allows.
+      // Each lane has one request in flight, as the limit allows.
       await send(ids.next());
       requests += 1;
     }
@@ -67,7 +67,7 @@ async function run(input: {
   return { requests, elapsedMs: machineMs() - startedAt, cpuMs: (cpu.user + cpu.system) / 1000 };
 }
 
-/** Requests start at fixed times, whether or not the earlier ones have ended. */
+/** Requests start at fixed times, even if earlier ones have not ended. */
 async function paced(input: {
   readonly perSecond: number;
   readonly durationMs: number;
@@ -82,14 +82,14 @@ async function paced(input: {
   return { sent };
 }
 
-/** So many requests over TLS: to each origin in turn, at the same concurrency. */
+/** Sends this many requests over TLS, to the origins in round-robin order, at the same concurrency. */
 async function overTls(input: {
   readonly origins: readonly string[];
   readonly path: string;
   readonly requests: number;
 }): Promise<RawResult> {
   signer = messageSigner(["v1"]);
-  // Every name is this machine.
+  // Every name resolves to this machine.
   const lookup: LookupFunction = (_name, _options, done) => done(null, [{ address: "127.0.0.1", family: 4 }]);
   const agent = new Agent({ connections: 1, pipelining: 1, allowH2: false, connect: { lookup } });
   const startedAt = machineMs();
@@ -119,7 +119,7 @@ async function overTls(input: {
 const calls = serveCalls({ open, run, overTls, paced });
 export type RawCalls = typeof calls;
 
-/** The least that undici accepts as a handler: waits for the end and keeps nothing. */
+/** The smallest handler that undici accepts. It waits for the end of the response and keeps nothing. */
 class DrainHandler implements Dispatcher.DispatchHandler {
   readonly #done: () => void;
   readonly #failed: (error: Error) => void;

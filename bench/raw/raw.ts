@@ -19,15 +19,15 @@ export interface RawKind {
 
 const rawDefault: RawKind = { by: "request", schemes: ["v1"] };
 
-/** Requests per second of raw, with the processor time of one request. */
+/** Requests per second of `raw`, with the processor time per request. */
 export interface RawSample {
   readonly perSecond: number;
   readonly cpuUs: number;
 }
 
 /**
- * The limit, sampled around every other measurement: the machine's speed varies, so a ratio is only computed with
- * samples from right before and right after.
+ * The upper limit, sampled around every other measurement. The machine's speed varies, so a ratio is computed only with
+ * the samples right before and right after.
  */
 export class Raw {
   readonly #child: Child<RawCalls>;
@@ -42,7 +42,7 @@ export class Raw {
     const child = new Child<RawCalls>(new URL("main.ts", import.meta.url));
     await child.call("open", { origin });
     const raw = new Raw(child, sampleMs);
-    // Compiles the code and opens the connections; the sample is thrown away.
+    // Compiles the code and opens the connections. This sample is discarded.
     await raw.#run(rawDefault, warmUpMs);
     return raw;
   }
@@ -51,7 +51,7 @@ export class Raw {
     return this.#run(kind, this.#sampleMs);
   }
 
-  /** One sample under the profiler, for comparison with the product's profile. */
+  /** Takes one sample under the profiler, for comparison with Posthorn's profile. */
   async profile(target: ProfileTarget, kind: RawKind): Promise<void> {
     await this.#child.startProfile();
     const { perSecond } = await this.#run(kind, this.#sampleMs);
@@ -59,7 +59,7 @@ export class Raw {
     target.items = Math.round((perSecond * this.#sampleMs) / 1000);
   }
 
-  /** To each of the origins in turn, at the same concurrency. */
+  /** Sends to the origins in round-robin order, at the same concurrency. */
   async overTls(origins: readonly string[], path: string, requests: number): Promise<RawSample> {
     return perRequest(await this.#child.call("overTls", { origins, path, requests }));
   }

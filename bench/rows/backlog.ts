@@ -19,11 +19,14 @@ const parkedForMs = 3 * 3_600_000;
 const rssMibGoal = 400;
 const otherTypes = Array.from({ length: otherWebhooks }, (_, index) => eventTypeOf(idleWebhooks + index));
 
-/** 1,000,000 parked deliveries and 200,000 due ones behind open circuits: the effect on the others, memory and a restart. */
+/**
+ * Measures how 1,000,000 parked deliveries and 200,000 due deliveries behind open circuits affect other webhooks,
+ * memory use and restart time.
+ */
 export const backlog: Row = {
   name: "backlog",
   async run(context) {
-    // In a quick run, writing the rows would take longer than the rest.
+    // In a quick run, writing the rows would take longer than everything else.
     const eventsPerWebhook = context.quick ? 50 : 1_000;
     const left = idleWebhooks * eventsPerWebhook;
     const { empty, loaded } = await seedStores(context, eventsPerWebhook);
@@ -53,7 +56,7 @@ export const backlog: Row = {
   },
 };
 
-/** The same webhooks in both. Those with the backlog come first, which is the worst order for the others. */
+/** Both stores have the same webhooks. Those with the backlog come first, which is the worst order for the others. */
 async function seedStores(
   context: Context,
   events: number,
@@ -79,7 +82,7 @@ async function seedStores(
 
 interface Start {
   readonly stretch: Stretch;
-  /** From the start of the process to its first request at the sink. */
+  /** Time from the start of the process to its first request at the sink. */
   readonly firstMs: number;
 }
 
@@ -109,7 +112,7 @@ async function drainOthers(context: Context, dataDir: string, left: number): Pro
 const fewWaiting = 1_000;
 const warmUpRounds = 3;
 
-/** Claims from a PostgreSQL store with many waiting deliveries, compared with one with few. */
+/** Claims from a PostgreSQL store with many waiting deliveries, compared with a store with few. */
 export const claims: Row = {
   name: "claims",
   async run(context) {
@@ -131,7 +134,7 @@ export const claims: Row = {
   },
 };
 
-/** The same with the embedded store. */
+/** Like the PostgreSQL measurement, with the embedded store. */
 export const claimsEmbedded: Row = {
   name: "claims-embedded",
   async run(context) {
@@ -139,7 +142,7 @@ export const claimsEmbedded: Row = {
     const many = context.folders.fresh("claims");
     const places = { few: { kind: "sqlite", at: few }, many: { kind: "sqlite", at: many } } as const;
     try {
-      // A round takes a fiftieth of the time here.
+      // A round takes a fiftieth of the time with this store, so there are more rounds.
       const rounds = context.quick ? 61 : 201;
       return [await compareClaims(context, "claims-embedded", places, rounds, async () => undefined)];
     } finally {
@@ -154,7 +157,7 @@ async function compareClaims(
   name: string,
   places: FewAndMany<ClaimsPlace>,
   rounds: number,
-  /** After the stores were filled. */ tidy: () => Promise<unknown>,
+  /** Called after the stores were filled. */ tidy: () => Promise<unknown>,
 ): Promise<Line> {
   const manyWaiting = context.quick ? 200_000 : 1_000_000;
   const waiting = manyWaiting.toLocaleString("en");

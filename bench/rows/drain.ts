@@ -22,7 +22,7 @@ const webhookCount = 100;
 const types = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(index));
 
 export interface Counts {
-  /** Deliveries before the clock starts. */
+  /** Number of deliveries before the measurement starts. */
   readonly warmUp: number;
   readonly count: number;
 }
@@ -31,13 +31,13 @@ export interface Drain extends Counts {
   readonly name: string;
   readonly webhooks: readonly WebhookSeed[];
   readonly home?: Pick<Home, "stats" | "tracesTo">;
-  /** How many of the machine's cores the product may use; all by default. */
+  /** Maximum number of cores that Posthorn may use; all by default. */
   readonly cores?: number;
-  /** Publishes while the product delivers. Without it, everything is due before the product starts. */
+  /** Publishes while Posthorn delivers. Without it, all deliveries are due before Posthorn starts. */
   readonly flood?: Omit<FloodInput, "events">;
 }
 
-/** Deliveries of a product with a separate process and store, until they are settled and committed. */
+/** Measures deliveries of one Posthorn process with its own store, until they are settled and committed. */
 export async function drainOnce(context: Context, input: Drain): Promise<Figure> {
   const { sink, folders } = context;
   const { name, webhooks, warmUp, count, flood } = input;
@@ -78,7 +78,7 @@ const drainOf = ({ sink }: Context, counts: Counts, schemes: readonly SignatureS
   webhooks: webhooksFor(sink.origin, webhookCount, schemes),
 });
 
-/** 50,000 due deliveries over 100 webhooks. */
+/** Delivers 50,000 due deliveries to 100 webhooks. */
 export const drain: Row = {
   name: "drain",
   async run(context) {
@@ -89,7 +89,7 @@ export const drain: Row = {
   },
 };
 
-/** The rows ran at different times, so their ratios to raw are compared. */
+/** The rows ran at different times, so their ratios to `raw` are compared. */
 function compareWithBullmq(context: Context, { value, ratio }: Line): Line[] {
   const bullmq = context.lines.find(({ name }) => name === "bullmq");
   if (bullmq === undefined || bullmq.ratio === null || ratio === null) return [];
@@ -97,7 +97,7 @@ function compareWithBullmq(context: Context, { value, ratio }: Line): Line[] {
   return [judged({ ...line, ratio: ratio / bullmq.ratio }, "≥ 3 × bullmq", (times) => times >= 3)];
 }
 
-/** With the default signatures of a webhook, compared with a raw that creates both. */
+/** Uses the default signatures of a webhook, compared with a `raw` loop that creates both. */
 export const drainDefaultSchemes: Row = {
   name: "drain-v1a-v1",
   async run(context) {
@@ -113,7 +113,7 @@ export const drainDefaultSchemes: Row = {
   },
 };
 
-/** With and without statistics. */
+/** Compares runs with and without statistics. */
 export const drainStatistics: Row = {
   name: "drain-stats",
   run: async (context) => [
@@ -121,7 +121,7 @@ export const drainStatistics: Row = {
   ],
 };
 
-/** With and without traces of one event in a thousand, sent to a collector that accepts everything. */
+/** Compares runs with and without traces of one event in a thousand, sent to a collector that accepts everything. */
 export const drainTracing: Row = {
   name: "drain-tracing",
   async run(context) {
@@ -153,7 +153,7 @@ async function withAndWithout(
 
 // ---- publishing and delivering -----------------------------------------------------------------------------------
 
-/** Events published in the process in batches, each delivered to one of 100 webhooks. */
+/** Publishes events in the process, in batches, each of which is delivered to one of 100 webhooks. */
 export const through: Row = {
   name: "through",
   async run(context) {
@@ -170,7 +170,7 @@ export const through: Row = {
   },
 };
 
-/** One event to 1,000 webhooks, repeatedly. */
+/** Publishes one event to 1,000 webhooks, repeatedly. */
 export const fanOut: Row = {
   name: "fan-out",
   async run(context) {
@@ -196,7 +196,7 @@ export const fanOut: Row = {
   },
 };
 
-/** Single events, published over HTTP by another process on 64 connections, each delivered to one webhook. */
+/** Publishes single events over HTTP from another process with 64 connections, each delivered to one webhook. */
 export const httpOneToOne: Row = {
   name: "http-1to1",
   async run(context) {
@@ -230,10 +230,10 @@ async function httpOnce(context: Context, counts: Counts): Promise<Figure> {
 
 // ---- on servers --------------------------------------------------------------------------------------------------
 
-/** With PostgreSQL as the store and the queue, and one process that delivers. */
+/** Uses PostgreSQL as the store and the queue, and one process that delivers. */
 export const postgres = drainOnServers("postgres", 0.3, false);
 
-/** With every server of a deployment on many machines, all of them on this one. */
+/** Uses all the servers of a deployment on many machines, but on this single machine. */
 export const distributed = drainOnServers("distributed", 0.12, true);
 
 function drainOnServers(name: string, ratioMin: number, isDistributed: boolean): Row {
@@ -262,7 +262,7 @@ async function drainOnServer(context: Context, counts: Counts, isDistributed: bo
     const stretch = await measureStretch(context, product, { ...counts, go: () => product.call("start") });
     await product.close();
     await verifySettled(home, total);
-    // The store does not show a delivery that was sent twice and settled once.
+    // The store does not show whether a delivery was sent twice but settled once.
     const { ok } = await context.sink.call("seen");
     if (ok !== total) throw new Error(`${total} deliveries were received ${ok} times`);
     await servers.verifyUsed();

@@ -10,7 +10,10 @@ const sourceCount = 100;
 const countsOf = ({ quick }: Context): Counts =>
   quick ? { warmUp: 500, count: 1_500 } : { warmUp: 3_000, count: 20_000 };
 
-/** Received over HTTP, verified, committed and answered, compared with events that are published over HTTP. */
+/**
+ * Messages that are received over HTTP, verified, committed and acknowledged, compared with events that are published
+ * over HTTP.
+ */
 export const gatewayStore: Row = {
   name: "gateway-store",
   async run(context) {
@@ -21,7 +24,10 @@ export const gatewayStore: Row = {
   },
 };
 
-/** Received, verified, passed through and answered, compared with a reverse proxy that verifies the same. */
+/**
+ * Messages that are received, verified, passed through and answered, compared with a reverse proxy that performs the
+ * same verification.
+ */
 export const gatewayPass: Row = {
   name: "gateway-pass",
   async run(context) {
@@ -32,7 +38,10 @@ export const gatewayPass: Row = {
   },
 };
 
-/** The destination of one source never answers: the effect on the senders of other sources, all passed through. */
+/**
+ * The destination of one source never responds. Measures the effect on the senders of other sources, all passed
+ * through.
+ */
 export const gatewayIsolation: Row = {
   name: "gateway-isolation",
   async run(context) {
@@ -53,7 +62,7 @@ export const gatewayIsolation: Row = {
 const destinations = ({ sink }: Context): readonly string[] =>
   Array.from({ length: sourceCount }, (_, index) => `${sink.origin}/ok/${index}`);
 
-/** Messages a second until they were answered. */
+/** Messages per second until all had a response. */
 async function receivedOnce(context: Context, mode: "pass_through" | "store_and_forward"): Promise<number> {
   const { warmUp, count } = countsOf(context);
   const { profile } = context;
@@ -113,14 +122,14 @@ async function proxiedOnce(context: Context): Promise<number> {
   }
 }
 
-/** 95th percentile of their answers, in milliseconds. */
+/** 95th percentile of the response times of the other senders, in milliseconds. */
 async function otherSenders(context: Context, how: "alone" | "next to one that hangs"): Promise<number> {
   const product = new ProductProcess();
   const [sender, stuck] = [new SenderProcess(), new SenderProcess()];
   const dataDir = await seedWebhooks(context, "gateway", []);
   try {
     const served = await product.serve({ dataDir });
-    // Twenty, because no webhook gets more than five requests at the same time.
+    // Twenty webhooks, because none of them gets more than five requests at the same time.
     const urls = [`${context.sink.origin}/hang/x`, ...destinations(context).slice(0, 20)];
     const [bad = "", ...paths] = await createSources(served, urls, "pass_through");
     const to = { origin: served.url, paths };

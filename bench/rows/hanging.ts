@@ -14,13 +14,13 @@ import type { Context, Line, Row } from "../row.ts";
 import { startServers } from "../servers.ts";
 import { percentile } from "../measure.ts";
 
-/** Whose requests hang, and how. */
+/** Which requests hang, and how. */
 interface Mode {
   readonly name: string;
   readonly tenants: number;
   readonly webhooksEach: number;
   readonly hang: "answer" | "later answers" | "tls" | "drip" | "oauth" | "verification" | "dns";
-  /** The new webhooks that are measured belong to a hanging tenant. */
+  /** Whether the measured new webhooks belong to a hanging tenant. */
   readonly ownNew?: boolean;
 }
 
@@ -45,12 +45,12 @@ const knownPerSecond = 40;
 const newWebhooks = 5;
 const warmUpSeconds = 2;
 const quickMs = 20;
-/** An event that has not arrived by then counts as if it had taken so long. */
+/** An event that has not arrived by this time counts as if it had taken this long. */
 const arrivalMsMax = 60_000;
 const firstMsMax = 6_000;
 const ratioMax = 1.5;
 
-/** How receivers that hang affect quick and new webhooks, embedded. Part of the row `tenants`. */
+/** Measures how hanging receivers affect quick and new webhooks, with the embedded store. Part of the row `tenants`. */
 export async function hangingModes(context: Context): Promise<readonly Line[]> {
   const lines: Line[] = [];
   for (const mode of context.quick ? quickModes : modes) {
@@ -62,7 +62,7 @@ export async function hangingModes(context: Context): Promise<readonly Line[]> {
   return lines;
 }
 
-/** The same on PostgreSQL. */
+/** Like the embedded measurement, on PostgreSQL. */
 export const tenantsPostgres: Row = {
   name: "tenants-postgres",
   async run(context) {
@@ -87,7 +87,7 @@ async function measure(context: Context, name: string, mode: Mode, home: Home): 
     const api = new Api(await product.serve(home), receiver);
     const seconds = context.quick ? 3 : 6;
     await api.createKnown();
-    // Code that is not compiled yet would make the baseline slow.
+    // Warms up, because code that is not compiled yet would slow down the baseline.
     await knownP95(api, warmUpSeconds);
     const alone = await knownP95(api, seconds);
     await makeHang(api, receiver, mode);
@@ -134,7 +134,7 @@ function resolvConfOf(names: NameServer, { dataDir }: Home): string {
   return file;
 }
 
-/** Resolves when everything hangs. */
+/** Resolves when all the requests hang. */
 async function makeHang(api: Api, receiver: Receiver, { hang, ...mode }: Mode): Promise<void> {
   const targets = Array.from({ length: mode.tenants }, (_, index) => `hanging-${index}`).flatMap((tenant) =>
     Array.from({ length: mode.webhooksEach }, (_, index) => ({ tenant, index, type: `hang.${index}` })),
@@ -171,7 +171,7 @@ async function makeHang(api: Api, receiver: Receiver, { hang, ...mode }: Mode): 
   }
 }
 
-/** Of webhooks that are created one after another, the longest time until the first event has arrived. */
+/** Creates webhooks one after another, and returns the longest time until the first event of one of them arrived. */
 async function firstMs(api: Api, tenant: string): Promise<number> {
   await api.call(`PUT /v1/tenants/${tenant}`, {});
   const times: Promise<number>[] = [];
@@ -196,7 +196,10 @@ function knownEvent(index: number): { readonly event_type: string; readonly tena
   return { event_type: `known.${index}`, tenant_id: `known-${index % knownTenants}` };
 }
 
-/** 25 sources of a tenant that hang, with 22 senders each: how many messages of another tenant's source are accepted. */
+/**
+ * 25 sources of one tenant hang, with 22 senders each. Measures how many messages of another tenant's source are
+ * accepted.
+ */
 async function gatewayLine(context: Context): Promise<Line> {
   const receiver = await Receiver.start(null);
   const product = new ProductProcess();
@@ -235,7 +238,7 @@ async function gatewayLine(context: Context): Promise<Line> {
   }
 }
 
-/** The HTTP API of the product. */
+/** A client for Posthorn's HTTP API. */
 class Api {
   readonly #served: ServedProduct;
   readonly #receiver: Receiver;
@@ -250,7 +253,7 @@ class Api {
     return JSON.parse(await callApi(this.#served, call, body)) as Record<string, string>;
   }
 
-  /** Webhooks of quick receivers that have accepted an event each. */
+  /** Creates webhooks of quick receivers, each of which has accepted an event. */
   async createKnown(): Promise<void> {
     const known = Array.from({ length: knownWebhooks }, (_, index) => knownEvent(index));
     for (const tenant of new Set(known.map(({ tenant_id }) => tenant_id)))
@@ -265,7 +268,7 @@ class Api {
     await this.call("POST /v1/webhooks", { tenant_id: tenantId, url, events: [eventType] });
   }
 
-  /** Milliseconds from the call of publish until the event arrives. */
+  /** Milliseconds from the call to publish until the event arrives. */
   async timed(event: object): Promise<number> {
     this.#count += 1;
     const id = `n${this.#count}`;
@@ -276,7 +279,7 @@ class Api {
     return (await Promise.race([arrived, timeout])) - startedAt;
   }
 
-  /** Its address. */
+  /** Creates a source and returns its address. */
   async source(tenantId: string, destination: string): Promise<string> {
     const source = await this.call("POST /v1/sources", {
       name: "bench",
@@ -294,14 +297,14 @@ class Api {
   }
 }
 
-/** Receivers that are quick, and that hang in several ways. */
+/** Receivers that are quick, and receivers that hang in several ways. */
 class Receiver {
   turned = false;
   readonly #http: ScriptedReceiver;
   readonly #names: NameServer | null;
-  /** Requests, and connections without a TLS handshake. */
+  /** Number of hanging requests, and of connections without a TLS handshake. */
   #hanging = 0;
-  /** Accepts connections and says nothing, so that no TLS handshake ends. */
+  /** Accepts connections without sending anything, so that no TLS handshake ends. */
   readonly #silent = createTcpServer((socket) => {
     this.#hanging += 1;
     socket.on("error", () => socket.destroy());
@@ -311,7 +314,7 @@ class Receiver {
   private constructor(http: ScriptedReceiver, names: NameServer | null) {
     this.#http = http;
     this.#names = names;
-    // The shortest time for which a name is cached: quick webhooks look up theirs again while others hang.
+    // Uses the shortest cache time for names, so that quick webhooks look up their names again while others hang.
     if (names !== null) names.ttlS = 1;
     http.script((request) => this.#answer(request));
   }
@@ -327,7 +330,7 @@ class Receiver {
     return this.#http.origin;
   }
 
-  /** How much has hung until now: requests, TLS handshakes, host names. */
+  /** The number of requests, TLS handshakes and host names that have hung until now. */
   get hanging(): number {
     const { unanswered, questions } = this.#names ?? { unanswered: new Set(), questions: [] };
     return this.#hanging + unanswered.intersection(new Set(questions)).size;
@@ -367,7 +370,7 @@ class Receiver {
     if (isSilent) return "hang";
     await sleep(quickMs);
     this.#awaited.get(/"id":"(n\d+)"/.exec(text)?.[1] ?? "")?.(performance.now());
-    // A connection that is kept needs no name.
+    // A persistent connection needs no name lookup.
     return this.#names === null ? {} : { headers: { connection: "close" } };
   }
 }

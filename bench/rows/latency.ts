@@ -21,7 +21,10 @@ const types = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(ind
 
 const perSecond = 200;
 
-/** 200 events/s at fixed times: from accepted (the publish resolved) to received (the sink read the request). */
+/**
+ * Publishes 200 events/s at fixed times. Measures from accepted (the publish resolved) to received (the sink read the
+ * request).
+ */
 export const latency: Row = {
   name: "latency",
   async run(context) {
@@ -61,7 +64,10 @@ interface RawDelay {
   readonly roundTripMs: number;
 }
 
-/** A POST at the same rate, from the call to the sink: it ends where the product's figure ends. */
+/**
+ * Sends POST requests at the same rate. Measures from the call to the sink, which is where Posthorn's measurement ends,
+ * too.
+ */
 async function rawOnce(context: Context, durationMs: number): Promise<RawDelay> {
   await context.sink.call("reset");
   await context.sink.call("record");
@@ -95,12 +101,12 @@ async function productOnce(context: Context, durationMs: number): Promise<DelayP
   }
 }
 
-// ---- next to a webhook that hangs --------------------------------------------------------------------------------
+// ---- with a webhook that hangs -----------------------------------------------------------------------------------
 
 const others = webhookCount - 1;
 const badType = eventTypeOf(others);
 
-/** One of 100 webhooks never answers and its backlog grows: the effect on the other 99. */
+/** One of 100 webhooks never responds, and its backlog grows. Measures the effect on the other 99. */
 export const isolation: Row = {
   name: "isolation",
   async run(context) {
@@ -122,14 +128,14 @@ export const isolation: Row = {
 
 interface Others {
   readonly perSecond: number;
-  /** 95th percentile from accepted to received, at a steady rate. */
+  /** 95th percentile of the time from accepted to received, at a steady rate. */
   readonly delayMs: number;
   readonly waiting: number;
 }
 
 async function othersOnce(context: Context, bad: "answers" | "hangs"): Promise<Others> {
   const { sink } = context;
-  // The sink counts `slow` separately, so only the others count in both cases.
+  // The sink counts `slow` separately, so only the other webhooks count in both cases.
   const badUrl = bad === "hangs" ? `${sink.origin}/hang/x` : `${sink.origin}/slow/1/x`;
   const badWebhook = { url: badUrl, eventType: badType, schemes: ["v1"] as const };
   const webhooks = [...webhooksFor(sink.origin, others), badWebhook];
@@ -137,7 +143,7 @@ async function othersOnce(context: Context, bad: "answers" | "hangs"): Promise<O
   const product = await new ProductProcess().open({ dataDir }, true);
   try {
     await product.call("start");
-    // One event of a hundred is for the bad webhook.
+    // One event in a hundred goes to the bad webhook.
     const rounds = context.quick ? { warmUp: 20, count: 60 } : { warmUp: 30, count: 400 };
     const flooded = rounds.warmUp + rounds.count;
     const stretch = await measureStretch(context, product, {
@@ -156,7 +162,7 @@ async function othersOnce(context: Context, bad: "answers" | "hangs"): Promise<O
     });
     await sink.call("reset");
     await sink.call("record");
-    // Far below what the product can do, so that the delay is not that of a queue.
+    // Far below Posthorn's maximum rate, so that the measured delay is not caused by a queue.
     const paced = await product.call("paced", {
       perSecond: 500,
       durationMs: context.quick ? 1_000 : 6_000,

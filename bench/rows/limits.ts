@@ -7,13 +7,13 @@ import { measureStretch } from "../product/stretch.ts";
 import type { RawKind } from "../raw/raw.ts";
 import { type Context, type Line, type Row, RowSkippedError } from "../row.ts";
 
-/** The limit that ratios refer to: a bare undici loop with `Pool.request`. */
+/** The upper limit to which ratios refer: a bare undici loop with `Pool.request`. */
 export const raw: Row = {
   name: "raw",
   run: (context) => measure(context, "raw", { by: "request", schemes: ["v1"] }),
 };
 
-/** undici's lower interface is faster, and Posthorn uses that one. */
+/** The same limit with undici's faster low-level interface, which Posthorn uses. */
 export const rawDispatch: Row = {
   name: "raw-dispatch",
   run: (context) => measure(context, "raw-dispatch", { by: "dispatch", schemes: ["v1"] }),
@@ -38,7 +38,7 @@ async function measure(context: Context, name: string, kind: RawKind): Promise<r
   return [withoutGoal({ name, value: median(rates), unit: "requests/s", baseline: null, ratio: null })];
 }
 
-/** A BullMQ worker with a Redis that writes an append-only file: a backlog of jobs until all are done. */
+/** A BullMQ worker with a Redis that writes an append-only file. Processes a backlog of jobs until all are complete. */
 export const bullmq: Row = {
   name: "bullmq",
   async run(context) {
@@ -54,7 +54,7 @@ export const bullmq: Row = {
   },
 };
 
-/** Durable, as a Redis that holds jobs must be. */
+/** Durable, as required of a Redis that stores jobs. */
 async function startRedis(): Promise<RedisServer> {
   const durable = ["--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction"];
   try {

@@ -11,7 +11,7 @@ const dayMs = 86_400_000;
 const retentionMs = 35_000;
 const retentionMsQuick = 12_000;
 
-/** The longest stop of the event loop during the most expensive requests and during retention. */
+/** Measures the longest block of the event loop during the most expensive requests and during retention. */
 export const loop: Row = {
   name: "loop",
   async run(context) {
@@ -42,7 +42,7 @@ async function requests(context: Context): Promise<Line[]> {
   const product = new ProductProcess();
   try {
     const served = await product.serve({ dataDir });
-    // Code is compiled and connections are open, as in a process that has run for a while.
+    // Compiles code and opens connections, so that the process is in the state of one that has run for a while.
     await batch(served, 20, eventType, { id: 1 });
     await sleep(500);
     const lines: Line[] = [];
@@ -71,7 +71,7 @@ function batch(product: ServedProduct, events: number, type: string, data: unkno
   return callApi(product, "POST /v1/events/batch", { events: Array.from({ length: events }, () => event) });
 }
 
-/** The largest number of subschemas, one of them costly to reject; then a batch that is validated against it. */
+/** Registers the largest number of subschemas, one of them expensive to reject, and validates a batch against them. */
 async function costlySchema(product: ServedProduct): Promise<void> {
   const $defs: Record<string, unknown> = { d20: { type: "string" } };
   for (let index = 0; index < 20; index += 1) {
@@ -86,7 +86,10 @@ async function costlySchema(product: ServedProduct): Promise<void> {
   await batch(product, 1_000, "costly.kind", { deep: 1 });
 }
 
-/** Registered up to its limit, then read by name, in pages and as a document, by several clients at the same time. */
+/**
+ * Registers event types up to the limit, and reads them by name, in pages and as a document, by several clients at the
+ * same time.
+ */
 async function largestCatalogue(product: ServedProduct): Promise<void> {
   const examples = [{ text: "x".repeat(100_000) }];
   const schema = { properties: { text: { type: "string", description: "y".repeat(50_000) } } };
@@ -111,7 +114,7 @@ async function largestListings(product: ServedProduct): Promise<void> {
 
 // ---- retention ----------------------------------------------------------------------------------------------------
 
-/** Events are published at a steady rate while retention removes old ones. */
+/** Publishes events at a steady rate while retention removes old ones. */
 async function retention(context: Context): Promise<Line[]> {
   const events = context.quick ? 100_000 : 2_000_000;
   const webhooks = webhooksFor(context.sink.origin, 1, ["v1"], eventType);
@@ -147,7 +150,7 @@ async function retention(context: Context): Promise<Line[]> {
 
 // ---- idle --------------------------------------------------------------------------------------------------------
 
-/** 10,000 webhooks and no events: what waiting costs. */
+/** Measures the cost of 10,000 webhooks without events. */
 export const idle: Row = {
   name: "idle",
   async run(context) {
@@ -161,7 +164,7 @@ export const idle: Row = {
       if (profile !== null) await product.startProfile();
       const before = await product.usage();
       const startedAt = performance.now();
-      // The whole window includes the first round of upkeep.
+      // The whole interval includes the first round of upkeep.
       await sleep(quick ? 2_500 : 10_000);
       const after = await product.usage();
       const elapsedMs = performance.now() - startedAt;

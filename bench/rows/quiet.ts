@@ -24,7 +24,10 @@ const durationMsQuick = 2_000;
 /** Longer than a settlement may wait for the next commit. */
 const settleMs = 200;
 
-/** What an event costs under a low load: published over HTTP one by one, each delivered to one webhook. */
+/**
+ * Measures the cost of an event under low load: events are published over HTTP one by one, each delivered to one
+ * webhook.
+ */
 export const quiet: Row = {
   name: "quiet",
   async run(context) {
@@ -41,7 +44,7 @@ type Mode = "embedded" | "postgres" | "distributed";
 async function measured(
   context: Context,
   mode: Mode,
-  /** Of an event at 200 a second, including PostgreSQL. */ cpuMsGoal: number,
+  /** Goal for one event at 200 events per second, including PostgreSQL. */ cpuMsGoal: number,
 ): Promise<readonly Line[]> {
   const isDistributed = mode === "distributed";
   const servers =
@@ -101,17 +104,17 @@ function noteOn({ cpuMs, p50Ms, p95Ms, syncMs }: QuietStretch, name: string): st
 }
 
 interface QuietStretch {
-  /** Of one event, by program. */
+  /** Processor time of one event, by program. */
   readonly cpuMs: Readonly<Record<string, number>>;
-  /** From the publisher's request to the request at the receiver. */
+  /** Time from the publisher's request to the request at the receiver. */
   readonly p50Ms: number;
   readonly p95Ms: number;
-  /** Median of flushes right before and right after the stretch. */
+  /** Median of flushes right before and right after the interval. */
   readonly syncMs: number;
   readonly events: number;
 }
 
-/** The product as users run it, with an application that publishes. */
+/** Posthorn as users run it, with an application that publishes. */
 class Deployment {
   readonly #processes: readonly ProductProcess[];
   readonly #publisher = new SenderProcess();
@@ -131,7 +134,7 @@ class Deployment {
     this.#home = home;
   }
 
-  /** One process, or an API and a worker. */
+  /** Starts one process, or an API process and a worker. */
   static async start(context: Context, servers: Servers | null, isApart: boolean): Promise<Deployment> {
     const webhooks = webhooksFor(context.sink.origin, webhookCount);
     const home = servers?.home ?? { dataDir: await seedWebhooks(context, "quiet", webhooks) };
@@ -194,14 +197,14 @@ class Deployment {
   }
 }
 
-/** In a separate stretch, because counting costs a little. */
+/** Measured in a separate interval, because counting has a small cost. */
 async function noteStatements(
   context: Context,
   deployment: Deployment,
   statements: StatementTimes,
   mode: Mode,
 ): Promise<void> {
-  // Processes of the server report their counters with a delay, so the first reports must be of this pace too.
+  // Server processes report their counters with a delay, so the first reports must come from the same rate.
   await deployment.stretch(context, goalRate, 1_500);
   await statements.start();
   const { events } = await deployment.stretch(

@@ -5,11 +5,11 @@ import { hangingModes } from "./hanging.ts";
 import type { Context, Line, Row } from "../row.ts";
 import { atMost, median, percentile } from "../measure.ts";
 
-/** What the small tenants' endpoints are like: five tenants each. */
+/** The kinds of endpoints of the small tenants, with five tenants each. */
 const kinds = ["quick", "slow", "new", "restarted"] as const;
 type Kind = (typeof kinds)[number];
 const tenantsPerKind = 5;
-/** New and restarted endpoints get one event each. */
+/** Number of new or restarted endpoints of each tenant. Each endpoint gets one event. */
 const freshEach = 20;
 const quickMs = 20;
 const slowMs = 1_200;
@@ -17,13 +17,13 @@ const largeCount = 300;
 const backlogWebhooks = 100;
 const hangTimeoutMs = 5_000;
 
-/** What the large tenant does. */
+/** The load that the large tenant causes. */
 const burdens = ["hanging", "turning", "backlog"] as const;
 type Burden = (typeof burdens)[number];
 
 /**
- * Twenty small tenants next to a large one: how long their events take until the receiver has answered, compared with the
- * same without it. Receivers that are quick take 20 ms, as over a network.
+ * Twenty small tenants alongside a large one. Measures how long their events take until the receiver has responded,
+ * compared with a run without the large tenant. Quick receivers take 20 ms, as over a network.
  */
 export const tenants: Row = {
   name: "tenants",
@@ -43,10 +43,13 @@ export const tenants: Row = {
   },
 };
 
-/** By kind: 95th percentile from the call of publish until the receiver answered, and from accepted until received. */
+/**
+ * By kind: 95th percentile of the time from the call to publish until the receiver responded, and from accepted until
+ * received.
+ */
 type Delays = Readonly<Record<Kind, { readonly deliveredMs: number; readonly waitedMs: number }>>;
 
-/** The kind that suffers most. */
+/** The result line of the kind that is affected most. */
 function lineOf(
   context: Context,
   burden: Burden,
@@ -94,14 +97,16 @@ async function measure(context: Context, burden: Burden | null, folder: string):
   }
 }
 
-/** Starts the load of the large tenant. The small ones start when this resolves, to the end of the load. */
+/**
+ * Starts the load of the large tenant. When this resolves, the small tenants start; they run until the end of the load.
+ */
 async function begin(
   context: Context,
   burden: Burden,
   product: ProductProcess,
   durationMs: number,
 ): Promise<Promise<unknown>> {
-  // Its work was in the store and began with the process.
+  // The work of the large tenant was already in the store and began when the process started.
   if (burden === "backlog") return Promise.resolve();
   const leadMs = burden === "hanging" ? 1_500 : 2_000;
   const total = burden === "hanging" ? largeCount * 10 : ((durationMs + leadMs) / 1000) * 600;
@@ -145,7 +150,7 @@ function delaysOf(events: readonly PacedEvent[], arrivals: ReadonlyMap<string, n
   return { quick: ofKind("quick"), slow: ofKind("slow"), new: ofKind("new"), restarted: ofKind("restarted") };
 }
 
-/** Two events a second of each small tenant; one of those that are slow, which could not take more. */
+/** Two events per second for each small tenant, but one for the slow ones, which could not handle more. */
 function smallEvents(durationMs: number): PlannedEvent[] {
   const events: PlannedEvent[] = [];
   for (let tenant = 0; tenant < tenantsPerKind; tenant += 1) {
@@ -169,7 +174,7 @@ function addressOf(
   return { tenantId: `${kind}${tenant}`, eventType: `${kind}.${own}` };
 }
 
-/** So that the product knows which endpoints are quick and which are slow. */
+/** Warm-up events, from which Posthorn learns which endpoints are quick and which are slow. */
 const warmUp: readonly PlannedEvent[] = Array.from({ length: tenantsPerKind * 4 }, (_, index) => ({
   atMs: index * 20,
   ...addressOf(index % 2 === 0 ? "quick" : "slow", (index >> 1) % tenantsPerKind, 0),
@@ -198,7 +203,7 @@ async function seedFolders(context: Context): Promise<{ readonly plain: string; 
   return { plain, backlog };
 }
 
-/** The endpoints that are restarted later answered before. */
+/** The endpoints that are restarted later must have responded before. */
 async function deliverOnce(dataDir: string): Promise<void> {
   const product = await new ProductProcess().open({ dataDir }, true);
   try {

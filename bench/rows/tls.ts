@@ -22,17 +22,17 @@ import { type Counts, drainOnce } from "./drain.ts";
 
 interface OverTls extends Counts {
   readonly path: string;
-  /** Each with a separate origin. */
+  /** Number of webhooks, each with its own origin. */
   readonly webhooks: number;
 }
 
-/** To 100 origins, on open connections. */
+/** Settings for deliveries to 100 origins over open connections. */
 function warm({ quick }: Context): OverTls {
   const counts = quick ? { warmUp: 1_000, count: 5_000 } : { warmUp: 5_000, count: 40_000 };
   return { ...counts, path: "/ok/warm", webhooks: 100 };
 }
 
-/** To 2,000 origins. Each gets one delivery and closes the connection. */
+/** Settings for deliveries to 2,000 origins. Each origin gets one delivery and closes the connection. */
 function cold({ quick }: Context): OverTls {
   const counts = quick ? { warmUp: 100, count: 400 } : { warmUp: 500, count: 2_000 };
   return { ...counts, path: "/close/cold", webhooks: counts.warmUp + counts.count };
@@ -76,7 +76,7 @@ function compareOverTls(
   let samples = 0;
   const raw = () => {
     samples += 1;
-    // New names each time, so that no session can be resumed.
+    // Uses new names each time, so that no session can be resumed.
     const names = Array.from({ length: input.webhooks }, (_, n) => `r${samples}-${n}`);
     return context.raw.overTls(
       names.map((each) => context.sink.tlsOrigin(each)),
@@ -94,8 +94,8 @@ function drainOverTls(context: Context, name: string, input: OverTls, cores?: nu
 }
 
 /**
- * The same deliveries with 1, 2, 4 … of the machine's cores for the product. The sink may use all cores, so on two cores it
- * competes with the product for the second one.
+ * Sends the same deliveries with 1, 2, 4 … of the machine's cores for Posthorn. The sink may use all cores, so on a
+ * machine with two cores it competes with Posthorn for the second one.
  */
 export const cores: Row = {
   name: "cores",
@@ -106,7 +106,7 @@ export const cores: Row = {
   },
 };
 
-/** The numbers of cores take turns, because the machine's speed varies. */
+/** The runs alternate between the numbers of cores, because the machine's speed varies. */
 async function byCores(context: Context, kind: string, input: OverTls): Promise<readonly Line[]> {
   const figures = new Map<number, Figure[]>(coreCounts().map((count) => [count, []]));
   for (let run = 0; run < context.runs; run += 1)
@@ -128,7 +128,7 @@ async function byCores(context: Context, kind: string, input: OverTls): Promise<
   });
 }
 
-/** 1, 2, 4 … and all. */
+/** Returns 1, 2, 4 … and the number of all cores. */
 function coreCounts(): readonly number[] {
   const all = availableParallelism();
   const counts: number[] = [];
@@ -154,8 +154,8 @@ interface Published {
 }
 
 /**
- * p95 of `POST /v1/events` at 400 a second. Each event opens a TLS connection, because every receiver closes it with its
- * response. Compared with the same without TLS.
+ * Measures the p95 of `POST /v1/events` at 400 requests per second. Each event opens a TLS connection, because every
+ * receiver closes it with its response. Compared with a run without TLS.
  */
 export const publishUnderTls: Row = {
   name: "publish-under-tls",
@@ -230,8 +230,8 @@ async function publishOnce(
 // ---- many origins ------------------------------------------------------------------------------------------------
 
 /**
- * 10,000 webhooks on 2,000 origins, each visited once a minute. The first round opens connections, the second is measured.
- * Compared with a client that opens a connection for each request.
+ * 10,000 webhooks on 2,000 origins, each of which is used once a minute. The first round opens connections; the second
+ * is measured. Compared with a client that opens a connection for each request.
  */
 export const hosts: Row = {
   name: "hosts",

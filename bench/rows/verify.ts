@@ -7,7 +7,7 @@ import { atLeast, median } from "../measure.ts";
 import { messageBody, messageHeaders, messageSigner, secretTexts } from "../message.ts";
 import type { Row } from "../row.ts";
 
-/** Verifications between two looks at the clock. */
+/** Number of verifications between two clock readings. */
 const batch = 500;
 const roundMs = 250;
 const roundMsQuick = 120;
@@ -15,9 +15,8 @@ const roundsPerRun = 5;
 const roundsPerRunQuick = 3;
 
 /**
- * One core that verifies a `v1` message of 1 KiB, compared with the package `standardwebhooks` (which computes SHA-256 in
- * JavaScript). Both get the received bytes and a set of headers, both verify the message, and neither
- * parses the JSON.
+ * One core that verifies a `v1` message of 1 KiB, compared with the package `standardwebhooks` (which computes SHA-256
+ * in JavaScript). Both receive the raw bytes and the headers, and both verify the message; neither parses the JSON.
  */
 export const verify: Row = {
   name: "verify",
@@ -26,7 +25,7 @@ export const verify: Row = {
     const ours = verifierOfTheKit(message);
     const theirs = verifierOfThePackage(message);
     const durationMs = context.quick ? roundMsQuick : roundMs;
-    // Compiled, and known to accept the message.
+    // Warms up both, so that the code is compiled and both are known to accept the message.
     for (const run of [ours, theirs]) rateOf(run, durationMs);
     const rates: number[] = [];
     const baselines: number[] = [];
@@ -69,7 +68,7 @@ function verifierOfTheKit({ fields, body }: Message): () => void {
   };
 }
 
-/** It throws if it does not accept the message. */
+/** The package throws if it does not accept the message. */
 function verifierOfThePackage({ fields, body }: Message): () => void {
   const webhook = new Webhook(secretTexts.v1);
   return () => {

@@ -1,4 +1,5 @@
-// Publishes events, sends signed messages, or is a bare reverse proxy: `node bench/sender/main.ts`, driven by sender.ts.
+// Publishes events, sends signed messages, or acts as a plain reverse proxy: `node bench/sender/main.ts`, started by
+// sender.ts.
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -17,7 +18,7 @@ import {
 
 const connections = 64;
 
-/** Every connection sends one request after the other and waits for each response. */
+/** Each connection sends its requests one after another and waits for each response. */
 async function asFastAsPossible(count: number, send: (index: number) => Promise<unknown>): Promise<void> {
   let started = 0;
   const connection = async (): Promise<void> => {
@@ -42,7 +43,7 @@ class Publisher {
     this.#bodies = types.map((eventType) => JSON.stringify({ event_type: eventType, data: eventData }));
   }
 
-  /** The n-th event. Returns the response. */
+  /** Publishes the n-th event. Returns the response body. */
   async publish(index: number): Promise<string> {
     const body = this.#bodies[index % this.#bodies.length] as string;
     const headers = this.#headers;
@@ -84,7 +85,7 @@ async function publishPaced(input: Pace<Publishing>): Promise<readonly Published
 
 const prefix = "sha256=";
 const body = messageBody().toString("latin1");
-/** Before the next message if the response has no Retry-After. */
+/** Delay before the next message if the response has no Retry-After. */
 const retryMs = 1_000;
 
 function signed(text: string | Buffer): string {
@@ -100,18 +101,18 @@ class Sender {
     this.#to = to;
   }
 
-  /** Sends the n-th message. It must be accepted. */
+  /** Sends the n-th message. Throws unless it is accepted. */
   async send(index: number): Promise<void> {
     const { status, text } = await this.offer(index);
     if (status >= 300) throw new Error(`a message was answered ${status}: ${text}`);
   }
 
-  /** Sends the n-th message, with any response. */
+  /** Sends the n-th message and accepts any response. */
   async offer(
     index: number,
   ): Promise<{ readonly status: number; readonly text: string; readonly retryAfterMs: number | null }> {
     const { paths, first } = this.#to;
-    // The number makes each message a new one.
+    // The number makes each message unique.
     const message = `${body.slice(0, -1)},"n":${first + index}}`;
     const answer = await this.#pool.request({
       method: "POST",
@@ -150,7 +151,10 @@ async function sendPaced(input: Pace<Sending>): Promise<readonly number[]> {
   return took;
 }
 
-/** Keeps sending to a destination that hangs. Each connection waits as Retry-After says, so that it gets few refusals. */
+/**
+ * Keeps sending to a destination that hangs. Each connection waits for the time in Retry-After, so that it is rarely
+ * refused.
+ */
 function flood(to: Sending): null {
   const sender = new Sender(to);
   const connection = async (from: number): Promise<never> => {
@@ -163,7 +167,9 @@ function flood(to: Sending): null {
   return null;
 }
 
-/** What a team would write first: reads the body, compares the signature, forwards. Returns its address. */
+/**
+ * The proxy that a team would write first: it reads the body, compares the signature and forwards. Returns its address.
+ */
 async function proxy({ origin }: { readonly origin: string }): Promise<string> {
   const pool = new Pool(origin, { connections: 100, pipelining: 1 });
   const server = createServer((request, response) => {

@@ -2,7 +2,7 @@ import { Child } from "../process/child.ts";
 import { callApi, type ServedProduct } from "../product/product.ts";
 import type { SenderCalls } from "./main.ts";
 
-/** A benchmark has no real secrets. */
+/** The benchmark uses a fixed secret, because it protects nothing. */
 export const gatewaySecret = "of the senders of the bench";
 export const signatureHeader = "x-hub-signature-256";
 
@@ -15,26 +15,26 @@ export class SenderProcess extends Child<SenderCalls> {
 
 // ---- events ------------------------------------------------------------------------------------------------------
 
-/** To whom and what. The event types take turns. */
+/** The target and the event types, which are used in round-robin order. */
 export interface Publishing extends ServedProduct {
   readonly types: readonly string[];
 }
 
 export interface PublishedEvent {
   readonly id: string;
-  /** Machine time at which the request began. */
+  /** Machine time when the request began. */
   readonly publishedAt: number;
-  /** Milliseconds until the response. */
+  /** Milliseconds until the response arrived. */
   readonly tookMs: number;
 }
 
 // ---- messages of the gateway -------------------------------------------------------------------------------------
 
-/** To whom. The paths take turns. */
+/** The target and its paths, which are used in round-robin order. */
 export interface Sending {
   readonly origin: string;
   readonly paths: readonly string[];
-  /** Number of the first message, so that none is a repetition. */
+  /** Number of the first message. Must be new, so that no message is a repeat. */
   readonly first: number;
 }
 

@@ -1,23 +1,23 @@
-// The receiver of every bench: `node bench/sink/main.ts`, driven by sink.ts.
+// The receiver of every benchmark: `node bench/sink/main.ts`, started by sink.ts.
 
 import { readFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { machineMs, serveCalls } from "../process/serve-calls.ts";
 
-/** When the n-th request arrived, as the sink's own clock saw it. */
+/** Waits for the n-th request. `reached` gets its arrival time according to the sink's own clock. */
 interface Target {
   readonly count: number;
   readonly reached: (atMs: number) => void;
 }
 
-/** What the sink has seen since the last reset. */
+/** What the sink has received since the last reset. */
 class SinkCounters {
   ok = 0;
   hanging = 0;
   slow = 0;
   failed = 0;
-  /** Over TLS; those that resumed a session are among them. */
+  /** Number of TLS handshakes, including those that resumed a session. */
   handshakes = 0;
   resumed = 0;
   recording = false;
@@ -73,20 +73,20 @@ class SinkCounters {
 }
 
 const headEnd = Buffer.from("\r\n\r\n");
-/** As undici writes it. Other spellings take the slow way. */
+/** The spelling that undici uses. Other spellings take the slow path. */
 const lengthNeedle = Buffer.from("ontent-length: ");
 const idNeedle = Buffer.from("Webhook-ID: ");
 const idBytes = 36;
 const answerText = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const lastAnswer = Buffer.from("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok");
 const failureAnswer = Buffer.from("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n");
-/** Answers to one and more requests that arrived in one read. */
+/** Responses to one or more requests that arrived in one read. */
 const answers = Array.from({ length: 9 }, (_, count) => Buffer.from(answerText.repeat(count)));
 
 /**
- * `POST /` is six bytes; the next one selects the behaviour: `/ok/…`, `/hang/…`, `/slow/50/…`, `/fail/…`,
- * `/close/…`, which ends the connection with its answer, and `/turn/…`, which answers until it is turned and hangs from
- * then on.
+ * `POST /` is six bytes. The next byte selects the behaviour: `/ok/…`, `/hang/…`, `/slow/50/…`, `/fail/…`, `/close/…`,
+ * which closes the connection after its response, and `/turn/…`, which responds until `turn` is called and hangs
+ * afterwards.
  */
 const behaviourOffset = 6;
 const okByte = "o".charCodeAt(0);
@@ -96,15 +96,15 @@ const closeByte = "c".charCodeAt(0);
 const turnByte = "t".charCodeAt(0);
 
 /**
- * One connection of the sink. Reads HTTP/1.1 with Content-Length and nothing else, as cheaply as Node allows: the sink
- * must never be what limits a contestant.
+ * One connection of the sink. Reads HTTP/1.1 with Content-Length and nothing else, at the lowest cost that Node allows,
+ * because the sink must never be the bottleneck of a contestant.
  */
 class Conversation {
   readonly #socket: Socket;
   readonly #counters: SinkCounters;
-  /** Bytes of the current body that have not arrived. */
+  /** Number of bytes of the current body that have not arrived yet. */
   #missing = 0;
-  /** A head that has not arrived whole. */
+  /** The beginning of a request head that has not arrived completely. */
   #held: Buffer | null = null;
   #pendingOk = 0;
 
@@ -140,7 +140,7 @@ class Conversation {
     if (this.#missing === 0) this.#flush();
   }
 
-  /** Counted when the head has arrived; answered when the body has. */
+  /** A request is counted when its head has arrived, and answered when its body has arrived. */
   #request(chunk: Buffer, offset: number): void {
     const behaviour = chunk[offset + behaviourOffset];
     if (behaviour === okByte) {
@@ -207,7 +207,7 @@ const tlsServer = createTlsServer({ cert: pem("certificate"), key: pem("key"), n
   return new Conversation(socket, counters);
 });
 
-/** Both take their port on the first call. */
+/** Both servers get their port on the first call. */
 async function portOf(one: Server): Promise<number> {
   if (!one.listening)
     await new Promise<void>((resolve) => {
@@ -220,15 +220,15 @@ const calls = serveCalls({
   port: () => portOf(server),
   tlsPort: () => portOf(tlsServer),
   reset: () => counters.reset(),
-  /** Notes the time and the Webhook-ID of each request from now on. */
+  /** Records the time and the Webhook-ID of each request from now on. */
   record: () => {
     counters.recording = true;
   },
-  /** From now on `/turn/` paths hang. */
+  /** Makes `/turn/` paths hang from now on. */
   turn: () => {
     counters.turned = true;
   },
-  /** Machine time at which the n-th request to an `/ok/` path arrived. */
+  /** Returns the machine time at which the n-th request to an `/ok/` path arrived. */
   when: (count: number) => counters.when(count),
   seen: () => ({ ok: counters.ok, hanging: counters.hanging, slow: counters.slow, failed: counters.failed }),
   /** Over TLS, since the last reset. */

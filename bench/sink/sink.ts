@@ -1,7 +1,7 @@
 import { Child } from "../process/child.ts";
 import type { SinkCalls } from "./main.ts";
 
-/** The receiver of all contestants, in a separate process. */
+/** The receiver for all contestants, in a separate process. */
 export class Sink extends Child<SinkCalls> {
   origin = "";
   #tlsPort = 0;
@@ -14,7 +14,7 @@ export class Sink extends Child<SinkCalls> {
     return sink;
   }
 
-  /** One of any number of names under which the sink is reached over TLS. */
+  /** An origin for this name, under which the sink is reachable over TLS. Any name works. */
   tlsOrigin(name: string): string {
     return `https://${name}.sink.localhost:${this.#tlsPort}`;
   }

@@ -1,4 +1,4 @@
-// Two stores in a separate process, without an engine: `node bench/store/main.ts`, driven by rows/backlog.ts.
+// Two stores in a separate process, without an engine: `node bench/store/main.ts`, started by rows/backlog.ts.
 
 import type { Store } from "../../src/ports/store.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
@@ -6,20 +6,20 @@ import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { serveCalls } from "../process/serve-calls.ts";
 import { StoreWork, storeWorkStartAt } from "./store-work.ts";
 
-/** Where one of the stores is: a database, or a data folder. */
+/** The location of one of the stores: a database or a data folder. */
 export interface ClaimsPlace {
   readonly kind: "postgres" | "sqlite";
   readonly at: string;
 }
 
-/** One store with few waiting deliveries, one with many. */
+/** One store with few waiting deliveries and one with many. */
 export interface FewAndMany<Value> {
   readonly few: Value;
   readonly many: Value;
 }
 
 const lanes = 100;
-/** With one delivery per lane, the rest of a claim would be measured. */
+/** Several deliveries per lane. With only one, the fixed costs of a claim would dominate the measurement. */
 const perLane = 5;
 const opened: Store[] = [];
 let stores: FewAndMany<StoreWork> | null = null;
@@ -49,7 +49,10 @@ async function park(waiting: FewAndMany<number>): Promise<void> {
   await both().many.park(waiting.many);
 }
 
-/** Claims per second of each round, from both stores in turn. Alternates which comes first, because the second finds warmer caches. */
+/**
+ * Claims per second in each round, alternating between the stores. The order also alternates, because the second store
+ * benefits from warm caches.
+ */
 async function compare({ rounds }: { readonly rounds: number }): Promise<FewAndMany<readonly number[]>> {
   const { few, many } = both();
   const rates = { few: [] as number[], many: [] as number[] };
@@ -62,8 +65,8 @@ async function compare({ rounds }: { readonly rounds: number }): Promise<FewAndM
 }
 
 /**
- * Only the claim is timed. Then as many deliveries are settled and published, so that each store stays as full as it was and
- * every claim reads untouched rows.
+ * Only the claim is timed. Afterwards the same number of deliveries is settled and published, so that the size of each
+ * store stays the same and every claim reads untouched rows.
  */
 async function claimOnce(work: StoreWork): Promise<number> {
   const requests = work.claims(perLane);

@@ -20,13 +20,13 @@ const leaseMs = 60_000;
 const parkedPerCommit = 5_000;
 
 /**
- * What an engine asks of a store, without the engine: events of 1 KiB for the lanes in turn, claims, successes. Times and
- * ids are computed, so that runs are alike.
+ * The store operations of an engine, without the engine: events of 1 KiB for the lanes in round-robin order, claims and
+ * successes. Times and IDs are computed, so that all runs are alike.
  */
 export class StoreWork {
   readonly #store: Store;
   readonly #lanes: number;
-  /** Unix ms of the commands. */
+  /** Unix ms used in the commands. */
   #now = storeWorkStartAt;
   #ids = 0;
   #published = 0;
@@ -36,7 +36,7 @@ export class StoreWork {
     this.#lanes = lanes;
   }
 
-  /** Due deliveries without a lease. With several webhooks an event costs less to write. */
+  /** Creates due deliveries without a lease. With several webhooks, writing an event costs less. */
   publications(count: number, webhooksPerEvent = 1): readonly PublishCommand[] {
     this.#now += 5;
     const createdAt = this.#now;
@@ -51,7 +51,7 @@ export class StoreWork {
     );
   }
 
-  /** From every lane. */
+  /** Requests claims from every lane. */
   claims(perLane: number): readonly ClaimRequest[] {
     const now = this.#now;
     const limits = { limit: perLane, bodyBytesMax: 1e9, leaseUntil: now + leaseMs };
@@ -81,7 +81,10 @@ export class StoreWork {
     return results.flatMap(({ deliveries }) => deliveries.map(({ lease }) => lease));
   }
 
-  /** Due deliveries without a lease, each event for every lane, so that a million takes seconds. */
+  /**
+   * Writes due deliveries without a lease. Each event has a delivery in every lane, so that writing a million takes
+   * only seconds.
+   */
   async park(waiting: number): Promise<void> {
     for (let left = waiting; left > 0; left -= parkedPerCommit) {
       const events = Math.min(left, parkedPerCommit) / this.#lanes;
@@ -94,11 +97,11 @@ export class StoreWork {
     return this.#published % this.#lanes;
   }
 
-  /** UUIDv7: about thirty per millisecond and random within it, as a busy publisher creates them. */
+  /** A UUIDv7. About thirty IDs share a millisecond and are random within it, as a busy publisher creates them. */
   #newId(): string {
     this.#ids += 1;
     const time = (storeWorkStartAt + Math.floor(this.#ids / 30)).toString(16).padStart(12, "0");
-    // A multiplicative hash replaces randomness.
+    // A multiplicative hash is used instead of a random number.
     const low = ((this.#ids * 2_654_435_761) % 2 ** 32).toString(16).padStart(8, "0");
     return `${time.slice(0, 8)}-${time.slice(8)}-7${low.slice(0, 3)}-8${low.slice(3, 6)}-${low}${low.slice(0, 4)}`;
   }

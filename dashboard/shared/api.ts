@@ -58,7 +58,7 @@ export const bearer: { token: string | null } = { token: null };
 /** True after a 401 response, until the next login. */
 export const isSessionOver = signal(false);
 
-/** Calls later than this after the last key press or click count as polling and do not extend the session. */
+/** Calls made longer than this after the last key press or click count as polling and do not extend the session. */
 const attentionMs = 60_000;
 let attendedAt = performance.now();
 

@@ -33,7 +33,7 @@ function kindOf(text: string): TokenKind {
 }
 
 export interface Piece extends Token {
-  /** White space before it: a line break with its indentation, one space, or nothing. */
+  /** White space before the token: a line break with its indentation, one space, or nothing. */
   readonly space: string;
 }
 

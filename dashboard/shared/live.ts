@@ -31,7 +31,7 @@ document.addEventListener("visibilitychange", () => {
 
 const isWanted = computed(() => isVisible.value && !isPaused.value && !isSessionOver.value);
 
-/** Refreshes queries on updates of these topics, such as `deliveries`. Returns a function that stops it. */
+/** Refreshes queries on updates of these topics, such as `deliveries`. Returns a function that stops refreshing. */
 export function followNews(topics: readonly string[]): () => void {
   return effect(() => {
     if (!isWanted.value) return undefined;
@@ -58,7 +58,7 @@ async function keepListening(topics: readonly string[], stopped: AbortSignal): P
   }
 }
 
-/** Reads the stream until it ends. Returns whether it delivered data, so that no proxy buffered it. */
+/** Reads the stream until it ends. Returns whether it delivered data, which shows that no proxy buffers it. */
 async function listen(
   topics: readonly string[],
   { stopped, onNews }: { readonly stopped: AbortSignal; readonly onNews: (news: readonly News[]) => void },

@@ -15,9 +15,9 @@ export const isPaused = signal(false);
 export const isLive = signal(false);
 
 const pollEveryMs = 5_000;
-/** With a live stream, for data that the stream does not cover. */
+/** Polling interval with a live stream, for data that the stream does not cover. */
 const pollWhileLiveMs = 15_000;
-/** With a live stream that covers the data. */
+/** Polling interval with a live stream, for data that the stream covers. */
 const pollWhileToldMs = 60_000;
 
 /** Stream events with their own queries. All other queries are refreshed by any event except `stats`. */

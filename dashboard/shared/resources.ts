@@ -109,7 +109,7 @@ export type SourceConnection = Shown<typeof connectionShown>;
 export type Source = Shown<Omit<typeof sourceShown, "verification">> & {
   /** Secrets are masked. Empty if the stored configuration cannot be read. */
   readonly verification: Readonly<Record<string, unknown>> & { readonly type?: string };
-  /** In listings with `include=recent`. */
+  /** Present in listings with `include=recent`. */
   readonly recent?:
     | (Readonly<Record<GatewayRequest["outcome"], number>> & {
         readonly last_received_at: string | null;

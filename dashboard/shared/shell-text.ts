@@ -24,7 +24,7 @@ export function shellOptions(options: readonly (readonly [name: string, value: s
   return new ShellText(texts.join(""));
 }
 
-/** Quotes a text as one shell word. zsh expands a leading `=` to a program path. */
+/** Quotes a string as one shell word. zsh expands a leading `=` to a program path. */
 export function shellWord(text: string): string {
   return /^[\w./:@-][\w./:=@-]*$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,6 +1,6 @@
 /** Time ranges as typed and as stored in addresses. */
 
-/** Start and end in Unix milliseconds. Null is open. */
+/** Start and end in Unix milliseconds. Null means that the range is open at that end. */
 interface TimeRange {
   readonly from: number | null;
   readonly to: number | null;
@@ -89,9 +89,9 @@ export function splitRange(text: string): readonly [string, string] | null {
 }
 
 /**
- * API parameters for the range of the address parameters `range`, or `from` and `to`. `fallback`, such as `24h`, applies
- * if the address has no range. Relative times become instants. `now` is rounded down to a minute, so that a cached
- * response can be reused for a while.
+ * API parameters for the range of the address parameters `range`, or `from` and `to`. `fallback`, such as `24h`,
+ * applies if the address has no range. Relative times are converted to absolute times. `now` is rounded down to a
+ * minute, so that a cached response can be reused for a while.
  */
 export function rangeQuery(
   params: URLSearchParams,

@@ -1,5 +1,5 @@
 /**
- * The types of `@posthorn/client` from the OpenAPI document: each schema by its name, the query of each call, and one
+ * The types of `@posthorn/client` from the OpenAPI document: each schema by name, the query of each call, and one
  * interface for each resource of the client.
  */
 import { type ApiRoute, apiRoutes, partsOf } from "../../src/client/calls.ts";
@@ -68,12 +68,12 @@ export function apiTypes({ paths, components }: ApiDocument): string {
   ].join("\n");
 }
 
-// Schemas by their names.
+// Schemas by name.
 
 const schemaPrefix = "#/components/schemas/";
 const nullablePrefix = /^Nullable/;
 
-/** The document has another copy of a schema where it may be null; here that is the type, or null. */
+/** If a schema may be null, the document contains a second copy of it. Here that copy becomes the type, or null. */
 const context: TypeContext = {
   nameOf(reference) {
     if (!reference.startsWith(schemaPrefix)) return null;
@@ -84,7 +84,7 @@ const context: TypeContext = {
 
 type SchemasByName = ReadonlyMap<string, SchemaObject>;
 
-/** The schemas that the operations refer to, and those that these refer to, in the order of their names. */
+/** The schemas that the operations refer to, and those that these schemas refer to, in alphabetical order. */
 function neededSchemas(operations: readonly Operation[], schemas: Schemas): SchemasByName {
   const found = new Map<string, SchemaObject>();
   const collect = (value: unknown): void => {
@@ -150,7 +150,7 @@ const rowOf = (name: string) => Type.Unsafe<unknown>({ $ref: `${schemaPrefix}${n
 const pageWith = (row: string) => shapeOf(`Page<${row}>`, listOf(rowOf(row), ""));
 const searchPageWith = (row: string) => shapeOf(`SearchPage<${row}>`, searchOf(rowOf(row), ""));
 
-/** A page of a list, by its rows; null for other objects. */
+/** The type of a list page, by the type of its rows; null for other objects. */
 function pageText(shape: Shape): string | null {
   const row = rowName(shape.members.find(({ name }) => name === "data")?.type);
   const base = [searchPageWith(row), pageWith(row)].find(({ members }) =>
@@ -163,7 +163,7 @@ function rowName(arrayType: string = ""): string {
   return arrayType.replace(/\[\]$/, "");
 }
 
-/** Long enumerations that several types use, each by a member that has it. */
+/** Long enumerations that several types use. Each is identified by a member that has it. */
 const choiceNames: Readonly<Record<string, string>> = {
   "AlertRuleInput.metric": "AlertMetric",
   "Attempt.failure_category": "FailureCategory",
@@ -174,7 +174,7 @@ const choiceNames: Readonly<Record<string, string>> = {
   "PortalSession.capabilities": "PortalCapability",
 };
 
-/** The text with enumerations replaced by their names, preceded by the types of these names. */
+/** The text with enumerations replaced by their names, preceded by the declarations of these names. */
 function withNamedChoices(text: string, schemas: SchemasByName): string {
   let result = text;
   const types = Object.entries(choiceNames).map(([place, name]) => {
@@ -200,7 +200,7 @@ const listRoutes = new Set<string>(
     .map(({ method, template }) => `${method} ${template}`),
 );
 
-/** A query extends one of the same part of the API; `Pages` adds the cursor of lists. */
+/** A query may extend a query of the same part of the API; `Pages` adds the cursor of lists. */
 function queryTexts(operations: Operations): readonly string[] {
   const queries = [...operations].map(([route, operation]) => ({
     shape: queryShape(operation, listRoutes.has(route)),

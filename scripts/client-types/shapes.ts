@@ -3,7 +3,7 @@
 export interface Member {
   readonly name: string;
   readonly isOptional: boolean;
-  /** Its comment, indented; empty if there is none. */
+  /** The comment of the member, indented; empty if there is none. */
   readonly comment: string;
   readonly type: string;
 }
@@ -15,8 +15,8 @@ export interface Shape {
 }
 
 /**
- * The interface that the shape can extend to repeat as little as possible; null if none has at least `repeatedMin` of
- * its members, because fewer may be the same by chance.
+ * The interface that the shape can extend to repeat as few members as possible. Null if no interface has at least
+ * `repeatedMin` of its members, because fewer may match by chance.
  */
 export function baseOf(shape: Shape, shapes: readonly Shape[], repeatedMin: number): Shape | null {
   let best: Shape | null = null;
@@ -30,7 +30,7 @@ export function baseOf(shape: Shape, shapes: readonly Shape[], repeatedMin: numb
   return best;
 }
 
-/** How many members of the base are the same in the shape; 0 if the shape cannot extend it. */
+/** How many members of the base also appear in the shape; 0 if the shape cannot extend the base. */
 function repeatedMembers(shape: Shape, base: Shape): number {
   if (shape === base || shape.members.length < base.members.length) return 0;
   const own = new Map(shape.members.map((member) => [member.name, member]));
@@ -48,7 +48,7 @@ export function isSame(one: Member, other: Member): boolean {
   return one.isOptional === other.isOptional && one.comment === other.comment && one.type === other.type;
 }
 
-/** The declaration of an interface without the members that its base has too. */
+/** The declaration of an interface without the members that it inherits from its base. */
 export function shapeText({ name, comment, members }: Shape, base: Shape | null): string {
   const inherited = new Map(base?.members.map((member) => [member.name, member]));
   const own = members.filter((member) => {

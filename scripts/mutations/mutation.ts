@@ -1,21 +1,21 @@
-/** One behaviour broken on purpose, and the test that must notice. */
+/** A deliberately broken behaviour, and the test that must detect it. */
 export interface Mutation {
-  /** The requirements that are broken by it. */
+  /** The requirements that the mutation breaks. */
   readonly ids: string;
   /** What is broken, in a few words. */
   readonly change: string;
-  /** Relative to the project. */
+  /** Path relative to the project. */
   readonly file: string;
-  /** Occurs once in the file. */
+  /** The text to be replaced, which occurs once in the file. */
   readonly find: string;
   readonly replace: string;
-  /** A test file that `npm test -- FILE` runs. */
+  /** A test file, which is run with `npm test -- FILE`. */
   readonly test: string;
-  /** A part of the names of the tests that are run; it matches nothing else. */
+  /** A part of the names of the tests to run. It must not match any other test. */
   readonly name: string;
 }
 
-/** What of a file stands before and after the text to be replaced. Throws when that does not occur exactly once. */
+/** The parts of a file before and after the text to be replaced. Throws unless that text occurs exactly once. */
 export function aroundMutation({ ids, file, find }: Mutation, text: string): readonly [string, string] {
   const [before = "", after, ...more] = text.split(find);
   if (after !== undefined && more.length === 0) return [before, after];

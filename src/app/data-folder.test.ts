@@ -8,7 +8,7 @@ import { test } from "node:test";
 /** A user ID that owns no files. */
 const otherUid = 54_321;
 
-/** The error of a process of another user; null if it may use the folder. */
+/** The error for a process of another user; null if that user may use the folder. */
 function problemFor(folder: string): string | null {
   const program = `import { prepareDataFolder } from ${JSON.stringify(join(import.meta.dirname, "data-folder.ts"))};
     prepareDataFolder(${JSON.stringify(folder)});`;

@@ -37,8 +37,8 @@ export function dataFolderAt(dataDir: string): DataFolder {
 }
 
 /**
- * Creates the folder with access for its owner only. An existing folder keeps its mode, with a warning if other users
- * can access it.
+ * Creates the folder with access only for its owner. An existing folder keeps its mode, and a warning is logged if
+ * other users can access it.
  */
 export function prepareDataFolder(dataDir: string): {
   readonly folder: DataFolder;
@@ -52,7 +52,7 @@ export function prepareDataFolder(dataDir: string): {
     requireAccess(folder.path);
     const mode = statSync(folder.path).mode & 0o777;
     if ((mode & 0o077) === 0) return { folder, warnings: [] };
-    const warning = `${folder.path} can be entered by other users (mode ${mode.toString(8)}); run: chmod 700 ${folder.path}`;
+    const warning = `${folder.path} is accessible to other users (mode ${mode.toString(8)}); run: chmod 700 ${folder.path}`;
     return { folder, warnings: [warning] };
   } catch (error) {
     if (error instanceof DataFolderError) throw error;
@@ -62,7 +62,10 @@ export function prepareDataFolder(dataDir: string): {
   }
 }
 
-/** Checks the folder and the Posthorn files in it: files of another owner remain if a container once ran as root. */
+/**
+ * Checks the folder and the Posthorn files in it: if a container once ran as root, files may still belong to another
+ * owner.
+ */
 function requireAccess(folder: string): void {
   require(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   for (const name of readdirSync(folder))

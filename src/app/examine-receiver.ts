@@ -7,16 +7,16 @@ import type { ExamineReceiver } from "../http/context.ts";
 /** A reserved name (RFC 2606), for a system without a configured name. */
 const unnamed = "posthorn.invalid";
 
-/** The DNS name that Posthorn sends to receivers, in handshakes and deliveries. */
+/** The DNS name by which Posthorn identifies itself to receivers, in handshakes and deliveries. */
 export function requestOriginOf({ origin, publicUrl }: Pick<Settings, "origin" | "publicUrl">): string {
   if (origin !== null) return origin;
   const hostname = publicUrl === null ? "" : new URL(publicUrl).hostname;
-  // An IP address is not a name of the system.
+  // An IP address does not qualify as the name of the system.
   const isName = hostname.includes(".") && /[a-z]$/.test(hostname);
   return isName ? hostname : unnamed;
 }
 
-/** Start parameters of the thread. */
+/** Parameters for starting the thread. */
 export interface ExaminerSettings {
   readonly egressAllow: readonly string[];
   readonly allowLoopback: boolean;
@@ -65,8 +65,8 @@ const idleMsMax = 30_000;
 const heapMbMax = 192;
 
 /**
- * One thread for all checks of the process, started on demand and ended after some idle time. A check sends megabytes
- * and reads arbitrary responses, so it runs neither on the event loop nor on the delivery threads.
+ * One thread runs all checks of the process. It is started on demand and ended after some idle time. A check sends
+ * megabytes and reads arbitrary responses, so it runs neither on the event loop nor on the delivery threads.
  */
 class Examiner {
   readonly #settings: ExaminerSettings;
@@ -121,7 +121,7 @@ class Examiner {
     if (this.#worker !== worker) return;
     this.#worker = null;
     for (const [id, { resolve }] of this.#waiting)
-      resolve({ id, problem: "internal", detail: "the thread of the check ended" });
+      resolve({ id, problem: "internal", detail: "the thread that runs the check exited" });
     this.#waiting.clear();
   }
 }

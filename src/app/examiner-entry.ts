@@ -29,7 +29,7 @@ async function examine({ id, target, allowValid }: Examination): Promise<Examina
   const url = new URL(target.url);
   const profile = findProfile(target.profile);
   if (profile === undefined) return { id, problem: "internal", detail: `unknown profile ${target.profile}` };
-  // IP literals skip the lookup, so check them here.
+  // IP literals skip the lookup, so they are checked here.
   const host = url.hostname.replaceAll(/^\[|\]$/g, "");
   if (isIP(host) !== 0 && !policy.judge(host).allowed)
     return { id, problem: "conflict", detail: "the URL of this webhook is no longer allowed" };
@@ -57,7 +57,7 @@ async function examine({ id, target, allowValid }: Examination): Promise<Examina
   } catch (error) {
     if (error instanceof NothingToExamine)
       return { id, problem: "conflict", detail: "no server responds at the URL of this webhook" };
-    // Not the error message, which may contain request data.
+    // The error message is omitted, because it may contain request data.
     return { id, problem: "internal", detail: error instanceof Error ? error.name : "unknown" };
   }
 }

@@ -24,7 +24,7 @@ function openScene() {
     read: async () =>
       Object.fromEntries(gaugeNames.map((name) => [name, scene.value])) as unknown as GaugeReading,
   });
-  /** Samples this value at each of these times, Unix milliseconds. */
+  /** Samples this value at each of these times, in Unix milliseconds. */
   const readAt = async (times: readonly number[], value: number): Promise<void> => {
     scene.value = value;
     for (const time of times) {

@@ -29,9 +29,9 @@ interface OpenBucket {
 }
 
 /**
- * Samples the gauges of this process a few times a minute. Writes three rows (for the minute, the hour and the day so
- * far) at the first sample and at the end of each minute. So no rollup is needed, and a failed write costs one
- * minute; the next write contains the hour and the day.
+ * Samples the gauges of this process a few times per minute. Writes three rows (for the minute, the hour and the day so
+ * far) at the first sample and at the end of each minute. Therefore no rollup is needed, and a failed write loses only
+ * one minute, because the next write contains the hour and the day.
  */
 export class GaugeSampler {
   readonly #options: GaugeSamplerOptions;
@@ -102,7 +102,7 @@ interface ProcessGaugesOptions {
   readonly delivers: boolean;
 }
 
-/** Gauges of the process and of its store, where both have the numbers readily available. */
+/** Gauges of the process and of its store. Only values that are available without a query are included. */
 export class ProcessGauges {
   readonly #options: ProcessGaugesOptions;
   readonly #lag = monitorEventLoopDelay({ resolution: lagResolutionMs });

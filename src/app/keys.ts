@@ -19,7 +19,7 @@ export interface Keys {
   readonly adminKey: string;
   /** The file with the admin key; null if the key came from a setting. */
   readonly adminKeyFile: string | null;
-  /** Encrypts cursors; derived from the master key, so that cursors survive a restart. */
+  /** Encrypts cursors. Derived from the master key, so that cursors survive a restart. */
   readonly cursorKey: Uint8Array;
   readonly warnings: readonly string[];
 }
@@ -77,7 +77,7 @@ export async function loadKeys(
   };
 }
 
-/** Creates a new digest key if it is permanently lost. An existing key stays. */
+/** Creates a new digest key if the existing one is permanently lost. An existing key is kept. */
 export async function replaceLostDigestKey(
   holder: DigestKeyHolder,
   master: MasterKeys,
@@ -118,6 +118,6 @@ function adminKeyOf(
   if (!needsFolder({ adminKey, roles, databaseUrl })) return { key: generate(), file: null, warnings: [] };
   const { text, warnings } = readOrCreateKeyFile(path, generate);
   if (databaseUrl === null) return { key: text, file: path, warnings };
-  const own = `only this process knows the admin key in ${path}: set POSTHORN_ADMIN_KEY if several processes serve the API`;
+  const own = `the admin key in ${path} is local to this process: set POSTHORN_ADMIN_KEY if several processes serve the API`;
   return { key: text, file: path, warnings: [...warnings, own] };
 }

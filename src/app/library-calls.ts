@@ -70,12 +70,14 @@ export type Scoped<Service> = {
 
 export interface LibraryEvents
   extends Omit<Scoped<EventService>, "publish" | "publishMany" | "list" | "deliveries" | "matches"> {
-  /** Without bodies. */
+  /** The events do not include their bodies. */
   list(query?: Filters<EventListQuery>): Promise<FoundList<EventSummary>>;
   deliveries(
     query: { readonly eventId: string } & Filters<DeliveryFiltersWithin>,
   ): Promise<FoundList<ListedDelivery>>;
-  /** Deliveries of the event, and why other webhooks got none: by webhook, newest first. */
+  /**
+   * Deliveries of the event, and why other webhooks did not receive it. One entry per webhook, newest webhook first.
+   */
   matches(query: { readonly eventId: string } & ListQuery): Promise<List<EventMatch>>;
 }
 
@@ -114,7 +116,7 @@ export interface LibraryEventTypes extends Omit<Scoped<EventTypeService>, "list"
 
 export type LibraryApiKeys = Omit<Scoped<ApiKeyService>, "authenticate">;
 
-/** Paging parameters of every list, in addition to its filters. */
+/** Paging parameters of every list, which are accepted in addition to its filters. */
 export interface ListQuery {
   /** Rows per page, 1 to 250; default 50. */
   readonly limit?: number | undefined;
@@ -129,15 +131,18 @@ export interface List<Row> {
   readonly next: string | null;
 }
 
-/** The result of a search. A page ends after a quarter of a second, however many rows it found. */
+/** The result of a search. A page ends after a quarter of a second, regardless of how many rows were found. */
 export interface FoundList<Row> extends List<Row> {
-  /** Unix milliseconds: older rows have not been searched yet. Null if all were, or if sorted by next attempt. */
+  /**
+   * Unix milliseconds: older rows have not been searched yet. Null if all rows have been searched, or if they are
+   * sorted by next attempt.
+   */
   readonly searchedTo: number | null;
-  /** False if the page ended before it was full: more rows may match. */
+  /** False if the page ended before it was full, so that more rows may match. */
   readonly isComplete: boolean;
 }
 
-/** Fields that may be null are optional, and so are the `Named` fields. */
+/** Makes fields that may be null optional, as well as the `Named` fields. */
 export type Lenient<Command, Named extends keyof Command = never> = {
   readonly [Key in keyof Command as null extends Command[Key]
     ? never
@@ -326,7 +331,7 @@ function byNumber(): Paging<Page<unknown>> {
   };
 }
 
-/** `tenant/name`: neither can contain a slash. */
+/** `tenant/name`; neither part can contain a slash. */
 function eventTypeKeyOf(cursor: string): EventTypeKey {
   const [tenantId, name, ...more] = cursor.split("/");
   if (tenantId === undefined || name === undefined || more.length > 0) throw notACursor();
@@ -334,7 +339,7 @@ function eventTypeKeyOf(cursor: string): EventTypeKey {
 }
 
 function notACursor(): PosthornError {
-  return new PosthornError("invalid_cursor", "the cursor is not the `next` of a page");
+  return new PosthornError("invalid_cursor", "the cursor is not the `next` value of a page");
 }
 
 function allNull(names: object): object {
@@ -344,7 +349,7 @@ function allNull(names: object): object {
 
 const times: ReadonlySet<string> = new Set(["from", "to"]);
 
-/** A command with defaults filled in. Unknown and missing fields are rejected by name. */
+/** A command with defaults applied. Unknown and missing fields are rejected; the error names them. */
 function filled(given: object, defaults: object, required: readonly string[]): object {
   const problems: FieldError[] = [];
   const values = Object.entries(given as Readonly<Record<string, unknown>>).filter(
@@ -375,8 +380,8 @@ function refused(problems: readonly FieldError[]): InvalidRequestError {
 }
 
 /**
- * Services use the field names of the API; this renames them to those of the library. The error stays the same
- * object.
+ * Services use the API's field names; this renames them to those of the library. The error object itself stays the
+ * same.
  */
 export function inLibraryWords(error: unknown, otherNames = namesOfFields): unknown {
   if (!(error instanceof PosthornError) || error.fields.length === 0 || renamedErrors.has(error))
@@ -407,7 +412,7 @@ const namesOfFields: OtherNames = new Map(
   [webhookFields, retryBatchFields, recoverFields].flatMap((fields) => otherNamesOf(fields)),
 );
 
-/** Bulk calls have a filter object in the library too. */
+/** In the library, too, bulk calls have a filter object. */
 const namesOfBulk: OtherNames = new Map(
   [retryDeliveriesFields, discardFields].flatMap((fields) => {
     const within = fields.filter.kind.is === "object" ? fields.filter.kind.fields : {};
@@ -421,7 +426,7 @@ function otherNamesOf(fields: Fields, prefix = ""): readonly (readonly [api: str
     .map(([name, field]) => [`${prefix}${apiPath(name, field)}`, `${prefix}${name}`] as const);
 }
 
-/** Some names mean something else in bulk calls. */
+/** Some names have a different meaning in bulk calls. */
 function inBulkWords(adapter: Adapter): Adapter {
   return async (call, given) => {
     try {

@@ -53,11 +53,11 @@ export type { Filters, Lenient, List, ListQuery, Scoped } from "./library-calls.
 export interface OpenOptions extends Partial<Settings> {
   /** Also serve the HTTP API on `host` and `port`. */
   readonly listen?: boolean;
-  /** Logger; by default warnings and errors go to standard error. */
+  /** Logger. By default, warnings and errors are written to standard error. */
   readonly log?: Logger;
   /** Export traces according to the standard OpenTelemetry variables (`OTEL_*`) of the environment. */
   readonly tracing?: boolean;
-  /** Act as this tenant. By default, act as an administrator, who may name a tenant in each call. */
+  /** Act as this tenant. By default, the caller acts as an administrator, who can name a tenant in each call. */
   readonly tenantId?: string;
 }
 
@@ -65,7 +65,8 @@ export interface Posthorn {
   /** Resolves after the commit. Throws {@link DuplicateEventError} if the idempotency key was used before. */
   publish(event: PublishInput): Promise<PublishReceipt>;
   /**
-   * Never throws for a single invalid event; entries are in the order of the events. A duplicate is a refused entry.
+   * Never rejects because of a single invalid event; the entries are in the order of the events. A duplicate is
+   * returned as a refused entry.
    */
   publishMany(events: readonly PublishInput[]): Promise<readonly PublishEntry[]>;
   readonly events: LibraryEvents;
@@ -154,6 +155,6 @@ function refuseDuplicateEntry(entry: PublishEntry): PublishEntry {
 }
 
 function duplicate({ id, idempotencyKey }: PublishReceipt): DuplicateEventError {
-  const detail = `the idempotency key "${idempotencyKey}" was used before, for event ${id}`;
+  const detail = `the idempotency key "${idempotencyKey}" was already used for event ${id}`;
   return new DuplicateEventError(id, "conflict", detail);
 }

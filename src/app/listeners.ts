@@ -90,22 +90,23 @@ interface ListenerParts {
 
 interface Listener {
   readonly url: string;
-  /** Waits up to `graceMs` for running requests. */
+  /** Waits up to `graceMs` for running requests to finish. */
   close(graceMs: number): Promise<void>;
 }
 
 interface ApiListener extends Listener {
   /**
-   * A link that logs in to the dashboard as administrator, once and within five minutes; null without a dashboard.
+   * A link that logs in to the dashboard as administrator. It works once, within five minutes; null without a
+   * dashboard.
    */
   loginLink(): string | null;
 }
 
 /**
- * Rejects if it cannot listen: a process whose API is unreachable would be useless.
+ * Rejects if it cannot listen, because a process whose API is unreachable would be useless.
  *
  * If other processes can take over, it keeps serving briefly while closing: `/readyz` reports draining, and
- * keep-alive connections end with a response, not in the middle of a request.
+ * keep-alive connections end with a response instead of in the middle of a request.
  */
 export async function openApi(parts: ListenerParts): Promise<ApiListener> {
   const { settings, keys, services, random } = parts;
@@ -134,20 +135,20 @@ export async function openApi(parts: ListenerParts): Promise<ApiListener> {
   };
 }
 
-/** Time for a load balancer to query `/readyz` again. */
+/** Gives a load balancer time to query `/readyz` again. */
 const lingerMsMax = 3_000;
 
 /**
- * Health and metrics of a process without the API, and the inbound requests of the role `gateway` if it has no
- * separate port. Null if the port is taken: several workers on one machine do not each need a port, and deliver
- * without monitoring.
+ * Serves health and metrics for a process without the API. Also serves the inbound requests of the role `gateway`,
+ * unless it has a separate port. Null if the port is taken: several workers on one machine do not need a port each, and
+ * can deliver without monitoring.
  */
 export async function openProbes(parts: ListenerParts): Promise<Listener | null> {
   const { settings, log } = parts;
   try {
     return await listen(await createProbes(optionsOf(parts)), settings);
   } catch (error) {
-    // Senders use this port.
+    // Senders use this port, so the process cannot do without it.
     const takesInbound = settings.roles.includes("gateway") && settings.inboundPort === null;
     if (takesInbound || codeOf(error) !== "EADDRINUSE") throw error;
     log.warn(
@@ -159,7 +160,7 @@ export async function openProbes(parts: ListenerParts): Promise<Listener | null>
   }
 }
 
-/** Opens the inbound gateway: on a separate port if configured, otherwise on the port of the API. */
+/** Opens the inbound gateway on a separate port if one is configured, and otherwise on the port of the API. */
 export async function openGateway(
   parts: ListenerParts,
   listens: boolean,
@@ -192,11 +193,11 @@ async function listen(server: Api, { host: wanted, port }: Settings): Promise<Li
   }
 }
 
-/** All addresses of both families. */
+/** Listens on all addresses of both families. */
 const anyAddress = "::";
 const anyIpv4Address = "0.0.0.0";
 
-/** On kernels without IPv6, listening on `::` fails. */
+/** Listening on `::` fails on kernels without IPv6. */
 async function hasIpv6(): Promise<boolean> {
   const probe = createServer();
   try {
@@ -261,8 +262,8 @@ function inboundUrlOf({ inboundUrl, publicUrl, inboundPort, host }: Settings): s
 }
 
 /**
- * The files of the dashboard and of the portal. In the package they were built by `npm run build`, next to the code.
- * When running from source they are bundled in memory on first use, which takes a moment.
+ * The files of the dashboard and of the portal. In the package, they were built by `npm run build` and are next to the
+ * code. If Posthorn runs from source, they are bundled in memory on first use, which takes a moment.
  */
 
 const builtFolder = (pages: Pages): string => join(import.meta.dirname, "..", pages);
@@ -272,7 +273,7 @@ const bundler = join(import.meta.dirname, "..", "..", "scripts", "bundle-dashboa
 type Pages = "ui" | "portal";
 type Files = ReadonlyMap<string, DashboardFile>;
 
-/** Reads or bundles the files once; retries after a failure. Rejects with a readable reason. */
+/** Reads or bundles the files once and retries after a failure. Rejects with a human-readable reason. */
 function filesOfPages(pages: Pages): () => Promise<Files> {
   let loading: Promise<Files> | null = null;
   return () => {
@@ -301,7 +302,7 @@ function readBuilt(folder: string): ReadonlyMap<string, Uint8Array> {
 
 async function bundle(pages: Pages): Promise<ReadonlyMap<string, Uint8Array>> {
   try {
-    // Not part of the package, which contains the built files.
+    // Not part of the package, which contains the files already built.
     const module = (await import(pathToFileURL(bundler).href)) as {
       bundlePages(pages: Pages): Promise<ReadonlyMap<string, Uint8Array>>;
     };
@@ -318,7 +319,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** Fast, and within a few percent of the smallest size. */
+/** A fast level whose result is within a few percent of the smallest size. */
 const brotliQuality = 9;
 
 function fileOf(path: string, body: Uint8Array): DashboardFile {

@@ -14,7 +14,7 @@ export interface MigrationReport {
 
 type MigrationSettings = StoreSettings & Pick<Settings, "dataDir" | "masterKey" | "masterKeyPrevious">;
 
-/** PostgreSQL has separate backup tools; the message names them. */
+/** PostgreSQL has separate backup tools, which the message names. */
 class BackupElsewhereError extends Error {
   override readonly name = "BackupElsewhereError";
 }

@@ -7,6 +7,6 @@ export function nodeProblem(version: string): string | null {
   if (major > needed.major || (major === needed.major && minor >= needed.minor)) return null;
   return (
     `Posthorn needs Node ${needed.major}.${needed.minor} or later, and this is Node ${version}: install a newer one, ` +
-    "such as from https://nodejs.org/en/download, or run the container image, which brings its own"
+    "such as from https://nodejs.org/en/download, or run the container image, which includes it"
   );
 }

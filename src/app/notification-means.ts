@@ -7,20 +7,20 @@ import type { Settings } from "../config/options.ts";
 import type { Mailer } from "../ports/mailer.ts";
 import type { NotificationMeans } from "../features/notifications/create-notifications.ts";
 
-/** The custom notification texts cannot be read; the message names the setting. */
+/** The custom notification messages cannot be read; the error message names the setting. */
 class NotificationTextsError extends Error {
   override readonly name = "NotificationTextsError";
 }
 
 /**
- * URL of this process on loopback, so that recipients on the same machine can open links without a public URL. Null
- * before it listens, and if it listens on another address.
+ * Loopback URL of this process, so that recipients on the same machine can open links without a public URL. Null before
+ * the process listens, and if it listens on another address.
  */
 export interface LocalAddress {
   url: string | null;
 }
 
-/** The means of sending notifications. The mailer module is loaded only if a mail server is configured. */
+/** The dependencies for sending notifications. The mailer module is loaded only if a mail server is configured. */
 export async function notificationMeans(
   settings: Pick<
     Settings,

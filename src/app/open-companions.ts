@@ -22,7 +22,7 @@ export interface Companions {
   close(): Promise<void>;
 }
 
-/** Opens both in parallel. If one fails, the other is closed again. */
+/** Opens both services in parallel. If one fails to open, the other is closed again. */
 export async function openCompanions(
   settings: Pick<Settings, "queueUrl" | "queuePrefix" | "redisUrl" | "redisPrefix">,
   random: Random,
@@ -48,7 +48,7 @@ export async function openCompanions(
   }
 }
 
-/** The store's notifications to its companions: released work, and changed configuration. */
+/** The store's notifications to its companion services: released work and changed configuration. */
 export function storeHooks({ workQueue, sharedState }: Companions) {
   return {
     workQueue:
@@ -59,13 +59,14 @@ export function storeHooks({ workQueue, sharedState }: Companions) {
             announce: (lanes: readonly PendingLane[]) => routeWork(workQueue, lanes),
           },
     configChanged: (change: ConfigChange): void => {
-      // Lost while Redis is unavailable: the database announces it too, and processes reload periodically.
+      // The announcement is lost while Redis is unavailable. The database announces the change too, and processes
+      // reload periodically.
       sharedState?.news.announce(change).catch(() => undefined);
     },
   };
 }
 
-/** Metric sources of the companions. */
+/** Sources of metrics about the companion services. */
 export function companionSources({ workQueue, sharedState }: Companions): CompanionSources {
   const queueReading = (queue: RabbitMqQueue) => () => ({
     isConnected: queue.isConnected,
@@ -92,5 +93,5 @@ async function openState(options: RedisSharedStateOptions): Promise<RedisSharedS
   return openRedisSharedState(options);
 }
 
-/** Makes a failing startup end within ten seconds. */
+/** Ensures that a failing startup ends within ten seconds. */
 const connectTimeoutMs = 6_000;

@@ -53,10 +53,10 @@ export async function openStore(
   return { store, digestKeyHolder: store.digestKey };
 }
 
-/** Makes a failing startup end within ten seconds. */
+/** Ensures that a failing startup ends within ten seconds. */
 const connectTimeoutMs = 6_000;
 
-/** Empty without a pooler. */
+/** Empty if no direct URL is configured. */
 function directUrlOf({
   databaseDirectUrl,
 }: Pick<Settings, "databaseDirectUrl">): Pick<PostgresStoreOptions, "directUrl"> {

@@ -7,7 +7,7 @@ import { createPinoLogger } from "../system/telemetry/logger.ts";
 import type { OtlpTracer } from "../system/telemetry/otlp-tracer.ts";
 import { version } from "./version.ts";
 
-/** The log of a process. It goes to standard error because standard output is for data. */
+/** The log of a process. It is written to standard error, because standard output is for data. */
 export function createLog(settings: Pick<Settings, "logLevel" | "logFormat">): Logger {
   const { stderr, env } = process;
   const isTerminal = stderr.isTTY;
@@ -24,8 +24,8 @@ export function createLog(settings: Pick<Settings, "logLevel" | "logFormat">): L
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Tracing according to the standard OpenTelemetry variables. Without an endpoint it is null, and OpenTelemetry is not
- * loaded.
+ * Tracing according to the standard OpenTelemetry variables. If no endpoint is set, the result is null and
+ * OpenTelemetry is not loaded.
  */
 export async function openTracing(env: Environment, clock: Clock, log: Logger): Promise<OtlpTracer | null> {
   if (!isAskedFor(env)) return null;

@@ -35,13 +35,16 @@ export function openTransport(settings: Settings, clock: Clock, log: Telemetry["
     clock,
     plain: plainHere ? openInThread(sender, clock) : undefined,
     onLost: ({ cause, inFlight }) =>
-      log.error({ cause, inFlight }, "a sender thread ended and is replaced; its requests are sent again"),
+      log.error(
+        { cause, inFlight },
+        "a sender thread exited and is being replaced; its requests are sent again",
+      ),
   });
 }
 
 /**
- * Number of idle connections to keep: at least the number of concurrent requests, so that a burst over many origins
- * does not close a connection per request, and more if the descriptor limit allows it.
+ * Number of idle connections to keep. It is at least the number of concurrent requests, so that a burst over many
+ * origins does not close a connection per request. It is higher if the descriptor limit allows it.
  */
 export function idleConnections(
   settings: Pick<Settings, "concurrency" | "waitingRequests" | "maxConnections">,
@@ -53,27 +56,27 @@ export function idleConnections(
   return Math.max(concurrency, Math.min(idleConnectionsMax, Math.floor(room / 2)));
 }
 
-/** How many requests may wait: the configured number, or fewer if the descriptor limit does not allow it. */
+/** Maximum number of waiting requests: the configured number, or fewer if the descriptor limit does not allow it. */
 export function waitingRequestsMax(
   { concurrency, waitingRequests }: Pick<Settings, "concurrency" | "waitingRequests">,
   openFiles: number | null,
 ): number {
   if (openFiles === null) return waitingRequests;
-  // Half of the remaining descriptors, because API clients need connections too.
+  // Use only half of the remaining descriptors, because API clients need connections too.
   const permitted = Math.floor((openFiles - concurrency - otherFiles) / 2);
   return Math.min(waitingRequests, Math.max(concurrency, permitted));
 }
 
 /** Requests to token endpoints, verifications, consent and notifications. */
 const otherRequests = 256;
-/** 35 kB each over TLS. */
+/** Each takes 35 kB over TLS. */
 const idleConnectionsMax = 1_000;
 const otherFiles = 100;
 
 /**
- * Decides how many threads send, and whether plain HTTP stays on the main thread. That saves a fifth of the main
- * thread's time per delivery and costs more than that elsewhere, so it pays off only if cores would be idle
- * (docs/notes/benchmark-history.md).
+ * Decides how many threads send, and whether plain HTTP stays on the main thread. Sending plain HTTP on a separate
+ * thread saves a fifth of the main thread's time per delivery and costs more than that elsewhere, so it pays off only
+ * if cores would otherwise be idle (docs/notes/benchmark-history.md).
  */
 export function shareOut(
   wanted: number | null,

@@ -9,7 +9,7 @@ import type * as library from "./library.ts";
 const problem = nodeProblem(process.versions.node);
 if (problem !== null) throw new Error(problem);
 
-// Not `await import`, because `require` cannot load modules with top-level await.
+// `await import` cannot be used, because `require` cannot load modules with top-level await.
 export const {
   DuplicateEventError,
   InvalidRequestError,

@@ -26,7 +26,9 @@ import { Readings, type SystemParts, systemReport } from "./readings.ts";
 import { type AssembledEngine, assembleEngine } from "./running-engine.ts";
 import { StoreClock } from "./store-clock.ts";
 
-/** Undoes the steps of a start in reverse order. Exposes the current step, to diagnose a hanging stop. */
+/**
+ * Undoes the steps of a startup in reverse order. Exposes the current step, which helps to diagnose a stop that hangs.
+ */
 export class UndoSteps implements AsyncDisposable {
   readonly #stack = new AsyncDisposableStack();
   #current: string | null = null;
@@ -45,7 +47,7 @@ export class UndoSteps implements AsyncDisposable {
     });
   }
 
-  /** The start succeeded: nothing is undone before `run`. */
+  /** Marks the startup as successful: steps are then undone only by `run`. */
   keep(): void {
     this.#isKept = true;
   }
@@ -64,9 +66,9 @@ export interface Overrides {
   readonly log?: Logger | undefined;
   readonly transport?: Transport | undefined;
   readonly names?: NameLookup | undefined;
-  /** Environment with the standard tracing variables; if omitted, none are read. */
+  /** Environment with the standard tracing variables. If omitted, no tracing variables are read. */
   readonly tracingFrom?: Readonly<Record<string, string | undefined>> | undefined;
-  /** False starts no HTTP server, regardless of roles. */
+  /** If false, no HTTP server is started, regardless of roles. */
   readonly listens?: boolean;
   /** Source of each setting, shown in the API. */
   readonly sources?: Readonly<Record<OptionName, Source>>;
@@ -76,11 +78,11 @@ export interface RunningPosthorn {
   readonly settings: Settings;
   readonly services: Services;
   readonly log: Logger;
-  /** URL of the API; null without the role, and if listening is disabled. */
+  /** URL of the API; null if the process lacks the role or does not listen. */
   readonly url: string | null;
   /** URL of `/livez`, `/readyz` and `/metrics` in a process without the API; also null if the port was taken. */
   readonly probesUrl: string | null;
-  /** URL for senders, if the gateway has a separate port. */
+  /** URL for senders; null unless the gateway has a separate port. */
   readonly inboundUrl: string | null;
   readonly gateway: GatewayServices;
   readonly dataDir: string;
@@ -88,18 +90,19 @@ export interface RunningPosthorn {
   /** The file with the admin key; null if the key came from a setting. */
   readonly adminKeyFile: string | null;
   /**
-   * A link that logs in to the dashboard as administrator, once and within five minutes; null without a dashboard.
+   * A link that logs in to the dashboard as administrator. It works once, within five minutes; null without a
+   * dashboard.
    */
   loginLink(): string | null;
   metricsText(): Promise<string>;
   readiness(): Readiness;
   /** Finishes running work within the grace period, then closes everything. Safe to call twice. */
   stop(): Promise<void>;
-  /** Progress of a stop. */
+  /** What a running stop is currently waiting for. */
   stopping(): Stopping;
 }
 
-/** What a stop is waiting for. */
+/** Describes what a stop is waiting for. */
 export interface Stopping {
   /** The part that is being closed; null before and after. */
   readonly part: string | null;
@@ -154,7 +157,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const system = reporter({ settings, store, companions, warnings: () => presence.warnings() }, overrides);
   const hasApi = settings.roles.includes("api");
   const listening = { ...assembled, settings, store, keys, random, log, readiness, system, metrics };
-  // First to open and last to close, so that they report the progress of startup and shutdown.
+  // Opened first and closed last, so that they can report the progress of startup and shutdown.
   const probes = listens && !hasApi ? await openProbes(listening) : null;
   started.defer("probes", async () => probes?.close(probesGraceMs));
   started.defer("engine", () => engine.stop(grace.remainingMs()));
@@ -193,7 +196,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   };
 }
 
-/** Warns about sources and channels whose role no process runs; returns a stop function. */
+/** Warns about sources and channels that need a role that no process runs. Returns a function that stops the check. */
 function watchRoles(
   { presence, gatewayDirectory }: Pick<AssembledEngine, "presence" | "gatewayDirectory">,
   store: Store,
@@ -228,7 +231,7 @@ function reporter(
   return () => systemReport({ ...parts, sources: sources ?? null, startedAt });
 }
 
-/** Starts the gauge sampler if statistics are enabled; returns a stop function. */
+/** Starts the gauge sampler if statistics are enabled. Returns a function that stops it. */
 function sampleGauges(of: {
   readonly settings: Settings;
   readonly store: Store;
@@ -290,12 +293,12 @@ function observe(
   });
 }
 
-/** For responses in progress when everything else has stopped. */
+/** Time for responses that are still in progress when everything else has stopped. */
 const probesGraceMs = 500;
 
 /**
- * The grace period of a shutdown, shared by all steps. It has its full length until `begin`, for example when a
- * failed start is undone.
+ * The grace period of a shutdown, which all steps share. It starts to elapse at `begin`; without that call, as when a
+ * failed startup is undone, it keeps its full length.
  */
 class Grace {
   readonly #graceMs: number;
@@ -321,8 +324,8 @@ function once(run: () => Promise<void>): () => Promise<void> {
 }
 
 /**
- * Calls back with the kinds of resources still open when the process has not ended within a time. The timer does not
- * keep the process alive, so the callback indicates a leak.
+ * If the process has not ended within a time, calls back with the kinds of resources that are still open. The timer
+ * does not keep the process alive, so a callback indicates a leak.
  */
 export function whenUnended(afterMs: number, tell: (open: readonly string[]) => void): void {
   setTimeout(() => tell(process.getActiveResourcesInfo()), afterMs).unref();
@@ -345,9 +348,8 @@ export async function stopServer(running: RunningPosthorn, exit: StopInTimeOptio
 }
 
 /**
- * Stops a server. Parts that do not stop in time are logged and killed with the process, because a hanging server
- * keeps its data folder and its webhooks from its successor. Nothing is lost: deliveries that were not settled are
- * sent again.
+ * Stops a server. Parts that do not stop in time are logged and killed with the process, because a hanging server keeps
+ * its data folder and its webhooks from its successor. No data is lost, because unsettled deliveries are sent again.
  */
 export async function stopInTime(
   running: Pick<RunningPosthorn, "settings" | "log" | "stop" | "stopping">,
@@ -356,12 +358,12 @@ export async function stopInTime(
   const { log, settings } = running;
   const graceMs = settings.shutdownGraceMs;
   const late = clock.schedule(graceMs + lateMs, () =>
-    log.warn({ ...running.stopping() }, "stopping takes longer than the grace period"),
+    log.warn({ ...running.stopping() }, "shutdown is taking longer than the grace period"),
   );
   try {
     const stopped = running.stop().then(() => true);
     if ((await withDeadline(stopped, { clock, timeoutMs: graceMs + overdueMs })) !== null) return;
-    log.error({ ...running.stopping() }, "stopping did not finish in time; exiting now");
+    log.error({ ...running.stopping() }, "shutdown did not finish in time; exiting now");
     exit(1);
   } finally {
     late.cancel();
@@ -370,7 +372,7 @@ export async function stopInTime(
 
 /** After the grace period, but before orchestrators kill the process, so that the line is written. */
 const lateMs = 5_000;
-/** For connections, threads and the last commits, which all have separate time limits. */
+/** Time for connections, threads and the last commits, all of which have separate time limits. */
 const overdueMs = 30_000;
-/** Everything that was closed has ended long before. */
+/** By then, all closed resources have long ended. */
 const unendedMs = 10_000;

@@ -12,8 +12,8 @@ import type { WorkQueue } from "../ports/work-queue.ts";
 import { systemClock } from "../system/clock.ts";
 
 /**
- * Pings a store, so that a process that is not writing notices an outage too. A missing reply counts as an outage
- * after some seconds; an error with a known cause counts at once.
+ * Pings a store, so that a process that is not writing also notices an outage. A missing reply counts as an outage
+ * after some seconds; an error with a known cause counts immediately.
  */
 export class StoreProbe {
   readonly #store: Pick<Store, "ping">;
@@ -46,7 +46,7 @@ export class StoreProbe {
     this.#loop.start();
   }
 
-  /** Does not wait for a running ping, whose result no longer matters. */
+  /** Does not wait for a ping in progress, because its result no longer matters. */
   stop(): void {
     void this.#loop.stop();
   }
@@ -65,7 +65,7 @@ function knownTrouble(error: unknown): StoreTrouble | null {
 const probeMs = 1_000;
 const silentMsMax = 4_000;
 
-/** The sources of a process's readiness. */
+/** The sources from which the readiness of a process is determined. */
 interface ReadingSources {
   readonly engine: Pick<Engine, "activity">;
   readonly store: Store;
@@ -77,8 +77,8 @@ interface ReadingSources {
 }
 
 /**
- * Readiness of a process, by dependency and role. Without the queue or the shared state it still does all its work,
- * slower or less evenly. So their outage is reported, but the process stays ready.
+ * Readiness of a process, by dependency and role. Without the queue or the shared state, the process can still do all
+ * its work, but more slowly or less evenly. Therefore, their outage is reported, but the process stays ready.
  */
 export class Readings {
   readonly #sources: ReadingSources;
@@ -103,7 +103,7 @@ export class Readings {
     const obstacles = [
       ...(this.phase === "running" ? [] : [this.phase]),
       ...(trouble === null ? [] : ["store_unavailable", ...codes[trouble]]),
-      // Other workers may already serve its webhooks, so it sends nothing until its heartbeat succeeds again.
+      // Other workers may already own its webhooks, so it sends nothing until its heartbeat succeeds again.
       ...(this.#delivers && !holds && this.phase !== "starting" ? ["worker_suspended"] : []),
     ];
     const flaws = [
@@ -123,7 +123,7 @@ export class Readings {
   }
 }
 
-/** Additional codes besides `store_unavailable`. */
+/** Codes reported in addition to `store_unavailable`. */
 const codes: Readonly<Record<StoreTrouble, readonly string[]>> = {
   away: [],
   standby: ["store_is_standby"],

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ManualClock } from "../engine/manual-clock.fixture.ts";
 import { RolePresence, roleWarnings } from "./role-presence.ts";
 
-/** Leaderships as the store keeps them, on the same clock. */
+/** Stores leaderships like the real store, on the test's clock. */
 function deployment() {
   const clock = new ManualClock();
   const until = new Map<string, { owner: string; at: number }>();

@@ -3,15 +3,15 @@ import { type Clock, Loop } from "../ports/clock.ts";
 import type { OwnershipStore } from "../ports/store/ownership.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 
-/** Roles that a configured feature requires, and that a deployment may omit by mistake. */
+/** Roles that are required by a configured feature but may be missing in a deployment by mistake. */
 export type NeededRole = "gateway" | "scheduler";
 
 export interface RolePresenceOptions {
-  /** Roles of this process. */
+  /** The roles of this process. */
   readonly roles: readonly string[];
   /** Absent if this process is the only one. */
   readonly ownership?: Pick<OwnershipStore, "acquireLeadership" | "leaderships"> | undefined;
-  /** Identifies this process among the others. */
+  /** Identifies this process among all processes. */
   readonly owner: string;
   readonly clock: Pick<Clock, "schedule" | "monotonicMs">;
   readonly log: Telemetry["log"];
@@ -24,8 +24,9 @@ export interface ConfiguredFeatures {
 }
 
 /**
- * Tracks which roles run in any process of the deployment, to warn about configured features without a process. A
- * process with such a role holds a leadership of that name; the store keeps its time, and needs no row per process.
+ * Tracks which roles run in any process of the deployment, to warn about configured features that no process serves. A
+ * process with such a role holds a leadership of that name. The store tracks its expiry, so no row per process is
+ * needed.
  */
 export class RolePresence {
   readonly #options: RolePresenceOptions;
@@ -38,7 +39,7 @@ export class RolePresence {
   constructor(options: RolePresenceOptions) {
     const { clock, log } = options;
     this.#options = options;
-    // A starting deployment needs time until all its processes run.
+    // A deployment that is starting needs time until all its processes run.
     for (const role of neededRoles) this.#seenMs.set(role, clock.monotonicMs());
     this.#loop = new Loop({
       clock,
@@ -57,7 +58,7 @@ export class RolePresence {
     return this.#loop.stop();
   }
 
-  /** Whether no process has had the role for the last two minutes. */
+  /** Whether no process has run the role in the last two minutes. */
   isMissing(role: NeededRole): boolean {
     const { roles, ownership, clock } = this.#options;
     if (roles.includes(role)) return false;
@@ -94,9 +95,9 @@ export class RolePresence {
 
 export const roleWarnings: Readonly<Record<NeededRole, string>> = {
   gateway:
-    "sources exist, but no process runs the role gateway, so senders cannot reach them: add gateway to POSTHORN_ROLES of a process",
+    "sources exist, but no process runs the gateway role, so senders cannot reach them: add gateway to POSTHORN_ROLES of a process",
   scheduler:
-    "notification channels exist, but no process runs the role scheduler, so no notifications are sent: add scheduler to POSTHORN_ROLES of a process",
+    "notification channels exist, but no process runs the scheduler role, so no notifications are sent: add scheduler to POSTHORN_ROLES of a process",
 };
 
 const neededRoles: readonly NeededRole[] = ["gateway", "scheduler"];
@@ -106,7 +107,7 @@ function nameOf(role: NeededRole): string {
 }
 
 const lookMs = 20_000;
-/** Another process with the role takes over within a round after the holder is gone. */
+/** After the holder has exited, another process with the role takes over within one round. */
 const heldMs = 60_000;
 const missingMs = 120_000;
 const logMs = 3_600_000;

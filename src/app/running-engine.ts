@@ -28,7 +28,7 @@ import { openTransport, waitingRequestsMax } from "./open-transport.ts";
 import { RolePresence } from "./role-presence.ts";
 import { version } from "./version.ts";
 
-/** The engine and its services, not started yet. */
+/** The engine and its services; they are not started yet. */
 export interface AssembledEngine {
   readonly engine: Engine;
   readonly services: Services;
@@ -43,11 +43,11 @@ export interface AssembledEngine {
 export interface EngineParts {
   readonly settings: Settings;
   readonly store: Store;
-  /** False if another program handles the requests, so that no role is required. */
+  /** False if a different program handles the requests, so that no role is required. */
   readonly listens?: boolean;
   /** Used with PostgreSQL only. */
   readonly companions?: Companions;
-  /** Decides what is due. */
+  /** The clock that decides which deliveries are due. */
   readonly clock: Clock;
   readonly keys: Keys;
   readonly random: Random;
@@ -59,14 +59,16 @@ export interface EngineParts {
 }
 
 /**
- * Rows in one transaction. SQLite writes a delivery in 10 to 20 µs on the event loop, so this is about 30 ms. Groups
- * above a few hundred rows gain no speed and only wait longer.
+ * Maximum rows in one transaction. SQLite writes a delivery in 10 to 20 µs on the event loop, so a full transaction
+ * takes about 30 ms. Groups of more than a few hundred rows gain no speed and only wait longer.
  */
 const commitRowsMax = 2_048;
 /** More than any tenant needs, and few enough to keep the engine's memory predictable. */
 const webhooksPerTenantMax = 100_000;
 
-/** Consent goes to an address chosen by the sender of a message, which may belong to a third party. */
+/**
+ * The sender of a message chooses the address to which consent is sent, and that address may belong to a third party.
+ */
 const consentLimits = {
   all: { atOnce: 16, perMinute: 120 },
   tenant: { atOnce: 4, perMinute: 60 },

@@ -15,9 +15,9 @@ export interface SenderSettings extends Omit<ConnectionLimits, "idleSocketMs" | 
 }
 
 /**
- * Shorter than the 60 seconds after which common load balancers silently close idle connections. Receivers that close
- * earlier mostly announce it, as Node's servers do (`Keep-Alive: timeout=5`); for the others, the transport learns
- * it.
+ * Shorter than the 60 seconds after which common load balancers silently close idle connections. Most receivers that
+ * close earlier announce it, as Node's servers do (`Keep-Alive: timeout=5`). For the others, the transport adapts to
+ * what it observes.
  */
 const idleSocketMs = 55_000;
 

@@ -34,13 +34,13 @@ test("a shutdown that hangs names what it waits for, and then exits with status 
   await clock.turn();
   assert.deepEqual(lines, []);
   clock.advance(1);
-  assert.deepEqual(lines, ["warn api stopping takes longer than the grace period"]);
+  assert.deepEqual(lines, ["warn api shutdown is taking longer than the grace period"]);
   clock.advance(24_999);
   await clock.turn();
   assert.deepEqual(statuses, []);
   clock.advance(1);
   await clock.turn();
-  assert.equal(lines[1], "error api stopping did not finish in time; exiting now");
+  assert.equal(lines[1], "error api shutdown did not finish in time; exiting now");
   assert.deepEqual(statuses, [1]);
 });
 

@@ -18,7 +18,7 @@ export interface StoreClockOptions {
  */
 export class StoreClock implements Clock {
   readonly #options: StoreClockOptions;
-  /** How far the database's clock is ahead of this machine's, at the last comparison. */
+  /** How far the database's clock was ahead of this machine's clock at the last comparison. */
   offsetMs = 0;
   #correctionMs = 0;
   readonly #loop: Loop;
@@ -50,14 +50,14 @@ export class StoreClock implements Clock {
     this.#options.clock.defer(callback);
   }
 
-  /** Resolves after the first comparison; further ones follow periodically. */
+  /** Resolves after the first comparison; more comparisons follow periodically. */
   async start(): Promise<void> {
     if (this.#options.time === undefined) return;
     await this.#loop.run();
     this.#loop.start();
   }
 
-  /** Does not wait for a running comparison, whose result no longer matters. */
+  /** Does not wait for a comparison in progress, because its result no longer matters. */
   stop(): void {
     void this.#loop.stop();
   }
@@ -68,7 +68,7 @@ export class StoreClock implements Clock {
     const before = { wall: clock.now(), monotonicMs: clock.monotonicMs() };
     const stored = await time();
     const tookMs = clock.monotonicMs() - before.monotonicMs;
-    // It is unknown at which point in this interval the database read its clock.
+    // It is unknown when, within this interval, the database read its clock.
     if (tookMs <= answerMsMax) this.#seen(Math.round(stored - before.wall - tookMs / 2));
   }
 
@@ -79,17 +79,17 @@ export class StoreClock implements Clock {
     this.#correctionMs = correctionMs;
     const { log } = this.#options;
     if (correctionMs === 0)
-      log.info({ offsetMs }, "the clock of this machine agrees with the database's again");
+      log.info({ offsetMs }, "the clock of this machine agrees with the database clock again");
     else
       log.warn(
         { offsetMs },
-        "the clock of this machine differs from the database's, which is used from now on: synchronize both with NTP",
+        "the clock of this machine differs from the database clock, which is used from now on: synchronize both with NTP",
       );
   }
 }
 
-/** As often as workers send heartbeats. */
+/** As frequent as the heartbeats of workers. */
 const compareMs = 3_000;
-/** Machines with NTP differ by some milliseconds, and a reply may be late. */
+/** The clocks of machines with NTP differ by a few milliseconds, and a reply may be late. */
 const toleranceMs = 1_000;
 const answerMsMax = 500;

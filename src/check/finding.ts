@@ -7,7 +7,8 @@ export interface Rule {
   /** Requirement IDs, such as `TS16-55 EDS-11.3-3`. */
   readonly requirements: string;
   /**
-   * `should` if the documents recommend it or leave a choice; violations of all others cause failures sooner or later.
+   * `should` if the documents recommend it or leave a choice; violations of all other rules cause failures sooner or
+   * later.
    */
   readonly level: "must" | "should";
   /** How to fix it. */
@@ -15,7 +16,7 @@ export interface Rule {
 }
 
 /**
- * Result of a rule: `skipped` could not be checked with the given options, `not_applicable` does not concern this
+ * Result of a rule: `skipped` could not be checked with the given options, `not_applicable` does not apply to this
  * system.
  */
 export type FindingState = "passed" | "failed" | "skipped" | "not_applicable";
@@ -23,9 +24,9 @@ export type FindingState = "passed" | "failed" | "skipped" | "not_applicable";
 /** One row of the table: a rule, its requirements, and the observation. */
 export interface Finding extends Omit<Rule, "fix"> {
   readonly state: FindingState;
-  /** What was sent and what came back; never a secret. */
+  /** What was sent and what was received; never a secret. */
   readonly detail: string;
-  /** With `failed`, how to fix it; with `skipped`, how to have it checked; otherwise null. */
+  /** How to fix it if `failed`, how to have it checked if `skipped`, otherwise null. */
   readonly hint: string | null;
 }
 
@@ -55,7 +56,7 @@ export function findingOf(rule: Rule, result: Result): Finding {
   return { id, title, requirements, level, state: result.state, detail: result.detail, hint };
 }
 
-/** The system could not be checked at all; the message says why, `hints` what to do. */
+/** The system could not be checked at all. The message says why, and `hints` says what to do. */
 export class NothingToExamine extends Error {
   override readonly name = "NothingToExamine";
   readonly hints: readonly string[];

@@ -10,23 +10,23 @@ export interface ProbeRequest {
   readonly headers: readonly string[];
   readonly body: ProbeBody;
   readonly timeoutMs: number;
-  /** Replaces the system's name lookup, for callers that may not reach every address. */
+  /** Replaces the system's name lookup, for callers that must not reach every address. */
   readonly lookup?: LookupFunction;
 }
 
 /** Bytes with a Content-Length, or chunked zeros until the response arrives or `bytesMax` were sent. */
 export type ProbeBody = Uint8Array | { readonly bytesMax: number };
 
-/** The response, or why there was none. */
+/** The response, or why there was no response. */
 export type ProbeAnswer =
   | {
       readonly kind: "answer";
       readonly status: number;
       /** Lower-case names. */
       readonly headers: Readonly<Record<string, string | undefined>>;
-      /** The first 64 KiB of it. */
+      /** The first 64 KiB of the body. */
       readonly body: string;
-      /** The receiver had read the whole body before it responded. */
+      /** Whether the receiver had read the whole body before it responded. */
       readonly isBodyTaken: boolean;
       readonly durationMs: number;
     }
@@ -91,7 +91,7 @@ function ownHeaders({ url, method, body }: ProbeRequest): readonly string[] {
   return isBodiless ? host : [...host, "Content-Length", String(body.length)];
 }
 
-/** Writes as fast as the receiver reads, until it responds. */
+/** Writes as fast as the receiver reads, until the receiver responds. */
 function writeEndlessly(outgoing: ClientRequest, bytesMax: number): void {
   let bytes = 0;
   let isAnswered = false;

@@ -4,14 +4,14 @@ import { readStream, type StreamedEvent, type StreamOptions } from "../client/st
 import { codeOf, messageOf } from "../domain/thrown.ts";
 import { CommandFailure, RefusedError } from "./failures.ts";
 
-/** An unchecked API object. Commands print it and read a few fields. */
+/** An API object that is not validated. Commands print it and read a few fields. */
 export type Json = Readonly<Record<string, unknown>>;
 
 /** Options of a call. `undefined` in a query or body means omitted. */
 export interface CallOptions {
   readonly query?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
   readonly body?: unknown;
-  /** Raw bytes, sent instead of `body`. */
+  /** Raw bytes that are sent instead of `body`. */
   readonly raw?: { readonly contentType: string; readonly body: Uint8Array<ArrayBuffer> };
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -26,8 +26,8 @@ const retry = {
 };
 
 /**
- * The API client of commands. It turns errors into readable failures. The key is sent to a server only after it has
- * identified itself as Posthorn in a request without the key.
+ * The API client of commands. It converts errors into human-readable failures. The key is sent to a server only after
+ * the server has identified itself as Posthorn in response to a request without the key.
  */
 export class ApiClient {
   readonly #caller: Caller;
@@ -37,7 +37,7 @@ export class ApiClient {
     this.#caller = new Caller({ url, key, timeoutMs, retry }, { readJson: readKeepingNumbers });
   }
 
-  /** `--url` flag for suggested commands. Empty for the default address. */
+  /** `--url` flag for suggested commands. Empty if the server has the default address. */
   get urlFlag(): string {
     const url = this.addressOf("").replace(/\/$/, "");
     return url === "http://127.0.0.1:8080" ? "" : ` --url ${url}`;
@@ -114,7 +114,7 @@ async function fetchFrom(url: URL): Promise<Response> {
   }
 }
 
-/** Recognizes the API index, or an API error, because a proxy may protect the index. */
+/** Recognizes the API index. An API error is accepted too, because a proxy may protect the index. */
 function saysPosthorn(text: string): boolean {
   const answer = readJson(text);
   return answer?.["service"] === "posthorn" || isProblem(answer);
@@ -127,12 +127,12 @@ function redirected(url: URL, location: string | null): CommandFailure {
   ]);
 }
 
-/** OpenSSL errors for a plain-text response. */
+/** OpenSSL errors that indicate a response in plain text. */
 const withoutTls = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG", "EPROTO"]);
 
 /**
- * Keeps the source text of numbers that parsing would change, so that payloads print as published. The types of the
- * build lack `JSON.rawJSON`.
+ * Keeps the source text of numbers that parsing would change, so that payloads are printed as published. `JSON.rawJSON`
+ * is missing from the types used for the build.
  */
 function keepNumber(_name: string, value: unknown, context?: { readonly source?: string }): unknown {
   if (typeof value !== "number" || context?.source === undefined || String(value) === context.source)

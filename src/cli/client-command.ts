@@ -43,7 +43,7 @@ export class OptionValues {
     return this.#values[name] === true;
   }
 
-  /** Value of a `true` or `false` option, already validated. */
+  /** Value of an option that is `true` or `false`, already validated. */
   boolean(name: string): boolean | undefined {
     const text = this.text(name);
     return text === undefined ? undefined : text === "true";
@@ -71,7 +71,9 @@ export class OptionValues {
     return number;
   }
 
-  /** A time, or a duration before now such as `1h`. With `ahead`, a duration after now. */
+  /**
+   * A time, or a duration such as `1h` that is subtracted from the current time. With `ahead`, the duration is added.
+   */
   time(name: string, direction: "ago" | "ahead" = "ago"): string | undefined {
     const text = this.text(name);
     return text === undefined ? undefined : timeOf(text, `--${dashed(name)}`, Date.now(), direction);
@@ -86,7 +88,7 @@ export class OptionValues {
 
 const profileHelp = "server and key saved with posthorn login (default: POSTHORN_PROFILE)";
 
-/** Adds the options shared by all client commands, and runs the command against the selected server. */
+/** Adds the options that all client commands share, and runs the command against the selected server. */
 export function clientCommand(
   command: Command,
   invocation: Invocation,
@@ -116,7 +118,7 @@ export function clientCommand(
   });
 }
 
-/** Server options given after or before the command name. */
+/** Server options, whether they were given before or after the command name. */
 export function givenServer(command: Command, options: OptionValues): GivenServer {
   const { profile: outer } = rootOf(command).opts<{ readonly profile?: string }>();
   const own = command.options.some(
@@ -133,7 +135,10 @@ function rootOf(command: Command): Command {
   return command.parent === null ? command : rootOf(command.parent);
 }
 
-/** Whether `--watch` repeats the command. Commands that change data have a `--watch` without a value that does not. */
+/**
+ * Whether `--watch` repeats the command. In commands that change data, `--watch` takes no value and does not repeat the
+ * command.
+ */
 function repeats(command: Command): boolean {
   return command.options.some(({ long, optional }) => long === "--watch" && optional);
 }
@@ -170,7 +175,7 @@ const kinds = [
 export function addPageOptions(command: Command): Command {
   return command
     .option("--limit <count>", "maximum rows, up to 250", "50")
-    .option("--cursor <cursor>", "continue a listing")
+    .option("--cursor <cursor>", "continue a listing from this cursor")
     .option("--all", "print all pages")
     .option("--fields <names>", "print only these fields of each row, such as id,status", collect)
     .option("--watch [seconds]", "repeat until stopped, every 2 seconds by default");
@@ -264,13 +269,13 @@ export function parseJson(text: string, what: string): unknown {
   }
 }
 
-/** `where` names the option or argument in the error. */
+/** `where` is the name of the option or argument in the error message. */
 export function documentOf(text: string | undefined, where: string): Json {
   try {
     const value: unknown = parseLossless(text ?? "");
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
   } catch {
-    // Reported below.
+    // The error is thrown below.
   }
   throw new UsageError(`${where} must be a JSON object`);
 }

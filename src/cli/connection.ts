@@ -22,7 +22,7 @@ export function readProfiles(env: Environment): ReadonlyMap<string, ServerProfil
   return new Map(entries.filter((entry): entry is [string, ServerProfile] => isProfile(entry[1])));
 }
 
-/** The named profile, or the default profile if it exists. */
+/** The named profile. Without a name, the default profile, if it exists. */
 function profileFor(name: string | undefined, env: Environment): ServerProfile | null {
   const profiles = readProfiles(env);
   const found = profiles.get(name ?? profileNameDefault);
@@ -51,13 +51,13 @@ function isProfile(value: unknown): value is ServerProfile {
 interface ServerConnection {
   readonly url: string;
   readonly key: string;
-  /** Source of an implicit key. Null if the key was given. */
+  /** Where an implicit key was found. Null if the key was given explicitly. */
   readonly keyFile: string | null;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Server options of the command line. */
+/** Server options on the command line. */
 export interface GivenServer {
   readonly url?: string | undefined;
   readonly key?: string | undefined;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { StoreUnavailableError } from "../ports/store.ts";
 import { CommandFailure, startFailure } from "./failures.ts";
 
-/** A system error. */
+/** An error of the operating system. */
 function refusal(code: string, more: object): Error {
   return Object.assign(new Error(`${code}: operation failed, open`), { code, syscall: "open", ...more });
 }

@@ -1,6 +1,6 @@
 import { codeOf } from "../domain/thrown.ts";
 
-/** Failures of commands. The message is printed to standard error without a stack. */
+/** Failures of commands. Only their message is printed to standard error, without a stack. */
 
 export const exitStatus = { done: 0, failed: 1, usage: 2 } as const;
 
@@ -86,7 +86,7 @@ export function startFailure(error: unknown, doing = "cannot start"): unknown {
       code === "ENOSPC" ? spaceHint : "Make it writable for this user, or use another folder: --data-dir.";
     return new CommandFailure(`${doing}: ${String(error.path)}: ${refused}`, [hint]);
   }
-  // No server is running yet, so it cannot resume when space is free again.
+  // No server is running yet that could resume when disk space is available again.
   if ("trouble" in error && error.trouble === "disk_full")
     return new CommandFailure(`${doing}: the disk of the database is full`, [spaceHint]);
   if ("explanation" in error) return new CommandFailure(`${doing}: ${String(error.explanation)}`);
@@ -98,7 +98,7 @@ export function startFailure(error: unknown, doing = "cannot start"): unknown {
 
 const spaceHint = "Free some disk space, then run the command again.";
 
-/** Texts of system errors for files and folders. */
+/** Messages for system errors about files and folders. */
 const refusals: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
   EPERM: "not permitted",

@@ -6,12 +6,12 @@ export const programCommand: string = import.meta.url.endsWith(".ts")
   : "npx posthorn";
 export const demoCommand: string = import.meta.url.endsWith(".ts") ? "npm run demo" : "npx posthorn demo";
 
-/** Environment, input and output of one run. Tests and the demo create their own. */
+/** Environment, input and output of one run. Tests and the demo create separate ones. */
 export interface Invocation {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: AsyncIterable<string | Uint8Array>;
   terminal(json: boolean, fields?: readonly string[] | null): Terminal;
-  /** Exits immediately, on a second signal. */
+  /** Exits immediately; called on a second signal. */
   exit(status: number): never;
 }
 

@@ -21,8 +21,9 @@ function refuse(why: string): void {
 }
 
 /**
- * Handles a closed pipe, as in `posthorn … | head`. It is not an error. It acts like a stop signal, so that commands
- * such as `listen` can clean up. A closed standard error is ignored, so that a server survives its log reader.
+ * Handles a closed pipe, as in `posthorn … | head`, which is not an error. It acts like a stop signal, so that commands
+ * such as `listen` can clean up. A closed standard error is ignored, so that a server keeps running if the process that
+ * reads its log exits.
  */
 function endWithReader(streams: Pick<NodeJS.Process, "stdout" | "stderr">): void {
   let isFirst = true;

@@ -29,7 +29,7 @@ export function readOwnFile(path: string | null): Readonly<Record<string, unknow
   }
 }
 
-/** Writes atomically. */
+/** Writes the file atomically. */
 export function writeOwnFile(path: string, content: Readonly<Record<string, unknown>>): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const written = `${path}.${process.pid}`;

@@ -69,7 +69,7 @@ function takes(option: FieldOption, text: string): boolean {
   }
 }
 
-/** Probes that can be typed: list items, and no values of another type. */
+/** Probes whose values can be typed: list items, but no values of another type. */
 function typedProbes(
   field: Field,
 ): readonly (Pick<Probe, "isAccepted" | "what"> & { readonly text: string })[] {

@@ -21,7 +21,7 @@ import { type Column, columns, timeIn } from "./table.ts";
 export class FieldOption extends Option {
   readonly field: Field;
 
-  /** `says` replaces the description of the field. `none` is the word for null. */
+  /** `says` replaces the description of the field. `none` is the option value that stands for null. */
   constructor(flags: string, field: Field, says?: string, none?: string) {
     super(flags, helpOf(field, says));
     this.field = field;
@@ -89,14 +89,14 @@ function addRateLimitOptions(command: Command, says: string): Command {
       ),
     )
     .addOption(
-      // No default, so that an omitted option keeps the current value.
+      // There is no default, so that an omitted option keeps the current value.
       new FieldOption("--burst <requests>", rateLimitFields.burst, "burst size, with --rate-limit").default(
         undefined,
       ),
     );
 }
 
-/** Undefined if not given, null to remove the limit. */
+/** Undefined if the options are not given; null to remove the limit. */
 function rateLimitOf(options: OptionValues): object | null | undefined {
   const burst = options.number("burst");
   const isLifted = options.text("rateLimit") === "none";
@@ -106,7 +106,7 @@ function rateLimitOf(options: OptionValues): object | null | undefined {
   return { requests_per_minute: perMinute, ...(burst !== undefined && { burst }) };
 }
 
-/** Adds the options of a table. */
+/** Adds the options that the table defines for the fields. */
 export function addFieldOptions<F extends Fields>(
   command: Command,
   fields: F,
@@ -128,7 +128,7 @@ export function bodyOf<F extends Fields>(options: OptionValues, fields: F, table
   return body;
 }
 
-/** The same for query parameters. */
+/** The query parameters that were given as options. */
 export function queryOf<F extends Fields>(
   options: OptionValues,
   fields: F,
@@ -151,17 +151,17 @@ function spelled<F extends Fields>(fields: F, table: OptionTable<F>): readonly S
   });
 }
 
-/** Its two members have an option each. */
+/** A rate limit has a separate option for each of its two fields. */
 function isRateLimit({ kind }: Field): boolean {
   return kind.is === "object" && kind.fields === rateLimitFields;
 }
 
-/** Typed as JSON. */
+/** Whether the value of the field is entered as JSON. */
 function isJson({ kind }: Field): boolean {
   return kind.is === "document" || (kind.is === "object" && kind.shorthand === null);
 }
 
-/** Takes no value, such as `--allow-chain`. */
+/** Whether the option takes no value, such as `--allow-chain`. */
 function isSwitch({ kind }: Field, flags: string): boolean {
   return kind.is === "flag" && !flags.includes("<");
 }
@@ -177,7 +177,7 @@ function valueOf(options: OptionValues, field: Field, flags: string): unknown {
   return kind.is === "list" ? options.list(name) : options.text(name);
 }
 
-/** `webhooksMax` of `--webhooks-max <count>`. */
+/** Returns `webhooksMax` for `--webhooks-max <count>`. */
 function attributeOf(flags: string): string {
   return flagName(flags).replaceAll(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
@@ -186,7 +186,7 @@ function flagName(flags: string): string {
   return /--([a-z0-9-]+)/.exec(flags)?.[1] ?? "";
 }
 
-/** Filters by time, with `--since` as an alias. `what` names the compared time, such as `created `. */
+/** Adds filters by time, with `--since` as an alias. `what` names the time that is compared, such as `created `. */
 export function addTimeRange(command: Command, what: string): Command {
   return command
     .option("--from <time>", `${what}at or after this time, date, or duration before now such as 1h`)
@@ -198,7 +198,7 @@ export function timeRangeOf(options: OptionValues) {
   return { from: options.time("from") ?? options.time("since"), to: options.time("to") };
 }
 
-/** For lists of all tenants. */
+/** For lists that cover all tenants. */
 export const tenantFilterOption = { tenantId: ["--tenant <id>", "tenant (administrators)"] } as const;
 
 function columnsOf<Shown extends Fields>(shown: Shown, table: ColumnTable<Shown>): readonly Column<Json>[] {

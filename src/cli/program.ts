@@ -116,7 +116,7 @@ function helpOfInner(program: Command, args: readonly string[]): readonly string
   return command === undefined ? names : [...names, "--help"];
 }
 
-/** Sets options on all commands, because commander only applies them to commands that are added later. */
+/** Sets options on each command, because commander applies them only to commands that are added later. */
 function configure(command: Command, invocation: Invocation, path = ""): void {
   const terminal = invocation.terminal(false);
   command.showHelpAfterError(`See: posthorn ${path}--help`);

@@ -8,7 +8,7 @@ import type { Resolution } from "../config/resolve.ts";
 import { UsageError } from "./failures.ts";
 import type { Invocation } from "./invocation.ts";
 
-/** Adds `--config`, and a flag for every setting except secrets. */
+/** Adds `--config`, and a flag for every setting that is not secret. */
 export function addSettingsOptions(command: Command): Command {
   command.option("--config <file>", "YAML file with settings");
   for (const group of optionGroups) {

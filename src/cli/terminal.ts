@@ -2,10 +2,10 @@ import { type InspectColor, styleText } from "node:util";
 import type { Invocation } from "./invocation.ts";
 
 const signals = ["SIGINT", "SIGTERM"] as const;
-/** Exit status after a signal by shell convention: 128 plus its number. */
+/** Exit status after a signal. By shell convention, it is 128 plus the signal number. */
 const statusOf: Readonly<Record<(typeof signals)[number], number>> = { SIGINT: 130, SIGTERM: 143 };
 
-/** Resolves at the first signal. A second signal exits immediately. */
+/** Resolves at the first signal. A second signal ends the process immediately. */
 export function untilStopped(invocation: Invocation): Promise<string> {
   return new Promise((resolve) => {
     let isFirst = true;
@@ -26,8 +26,8 @@ interface Stream {
 }
 
 /**
- * Output of a command: data on standard output, everything else on standard error. Colours only on terminals and
- * without NO_COLOR.
+ * Output of a command: data is written to standard output, everything else to standard error. Colours are used only on
+ * terminals and without NO_COLOR.
  */
 export class Terminal {
   readonly json: boolean;
@@ -51,7 +51,7 @@ export class Terminal {
     this.fields = fields;
   }
 
-  /** Whether progress may redraw a line. */
+  /** Whether progress may overwrite a line. */
   get isLive(): boolean {
     return this.#err.isTTY === true && this.#env["TERM"] !== "dumb";
   }
@@ -78,7 +78,7 @@ export class Terminal {
     if (this.#out.isTTY === true) this.#out.write("\u001b[2J\u001b[3J\u001b[H");
   }
 
-  /** Replaces the line of the last `redraw`. Empty text removes it. */
+  /** Replaces the line written by the last `redraw`. An empty text removes the line. */
   redraw(line: string): void {
     this.#err.write(`\r\u001b[2K${printable(line, this.#mayPaint(this.#err))}`);
   }
@@ -105,7 +105,7 @@ export class Terminal {
   }
 }
 
-/** Styles that `styleText` writes for commands. Hidden and blinking text is excluded. */
+/** Escape sequences of styles that `styleText` writes for commands. Hidden and blinking text is not included. */
 const ownStyle = /^.\[(?:0|1|2|4|22|24|3[0-79]|9[0-7])m$/;
 
 /**

@@ -11,7 +11,7 @@ const unitMs: Readonly<Record<string, number>> = {
 };
 
 /**
- * Converts durations such as `90m`, `1h` and `7d` into a time before or after `now`. Other texts, such as RFC 3339
+ * Converts durations such as `90m`, `1h` and `7d` into a time before or after `now`. Other strings, such as RFC 3339
  * times and dates, are returned unchanged for the server to validate.
  */
 export function timeOf(text: string, flag: string, now: number, direction: "ago" | "ahead"): string {

@@ -10,7 +10,7 @@ export interface SeenRequest {
 
 type Reply = Response | Error | ((request: SeenRequest) => Response | Promise<Response>);
 
-/** A caller without network and waiting: each request gets the next reply; the last one is repeated. */
+/** A caller that uses no network and does not wait. Each request gets the next reply; the last reply is repeated. */
 export function callerWith(replies: readonly Reply[], options: Partial<ConnectionOptions> = {}) {
   const seen: SeenRequest[] = [];
   const slept: number[] = [];

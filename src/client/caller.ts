@@ -19,15 +19,17 @@ export function randomKey(): string {
 }
 
 export interface RetryOptions {
-  /** Maximum requests for one call, including the first; default 4. */
+  /** Maximum number of requests for one call, including the first; defaults to 4. */
   readonly attemptsMax?: number;
-  /** Delay before the second request, doubled each time and reduced by a random part of up to half; default 250. */
+  /**
+   * Delay before the second request, doubled each time and reduced by a random part of up to half; defaults to 250 ms.
+   */
   readonly delayMsMin?: number;
-  /** Default 8,000. */
+  /** Upper limit of the delay in milliseconds; defaults to 8,000. */
   readonly delayMsMax?: number;
-  /** A longer `Retry-After` ends the call with its error; default 60,000. */
+  /** A longer `Retry-After` ends the call with its error; defaults to 60,000 ms. */
   readonly retryAfterMsMax?: number;
-  /** Final decision in cases where a retry would make sense. */
+  /** Makes the final decision in cases where a retry would make sense. */
   readonly mayRetry?: (error: PosthornClientError) => boolean;
 }
 
@@ -41,7 +43,10 @@ const retryDefaults: RetryRules = {
   mayRetry: () => true,
 };
 
-/** Another call with this key is running, perhaps our own whose response was lost; a retry gets its response. */
+/**
+ * Another call with this key is running, perhaps our own earlier request, whose response was lost; a retry gets its
+ * response.
+ */
 const passingConflicts = new Set(["idempotency_key_in_progress", "event_in_progress"]);
 
 const passingStatuses = new Set([408, 429, 500, 502, 503, 504]);
@@ -79,7 +84,7 @@ export interface Time {
   now(): number;
   /** Rejects with the signal's reason if it is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** A signal that is aborted after that time. */
+  /** A signal that is aborted after the given time. */
   deadline(ms: number): AbortSignal;
 }
 
@@ -109,9 +114,9 @@ export interface ConnectionOptions {
   readonly url: string;
   /** An API key, or a function that returns one; it is called before each request. */
   readonly key: string | (() => string | Promise<string>);
-  /** Timeout of one request; default 30,000. */
+  /** Timeout of one request in milliseconds; defaults to 30,000. */
   readonly timeoutMs?: number;
-  /** False sends a single request for each call. */
+  /** If false, each call sends a single request. */
   readonly retry?: RetryOptions | false;
   /** Used instead of the platform's `fetch`. */
   readonly fetch?: typeof fetch;
@@ -119,13 +124,13 @@ export interface ConnectionOptions {
 
 /** Options of a call in addition to its content. */
 export interface CallOptions {
-  /** Aborts the call, including waits between requests. */
+  /** Aborts the call, including delays between requests. */
   readonly signal?: AbortSignal;
   /** Timeout of one request. */
   readonly timeoutMs?: number;
   /**
-   * Idempotency key of a POST; generated for each call unless given. Provide one if another run of the program may
-   * repeat the call: within 24 hours it takes effect once.
+   * Idempotency key of a POST; generated for each call by default. Provide one if another run of the program may repeat
+   * the call: within 24 hours it takes effect once.
    */
   readonly idempotencyKey?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -165,7 +170,7 @@ export class Caller {
     this.#rules =
       options.retry === false ? { ...retryDefaults, attemptsMax: 1 } : { ...retryDefaults, ...options.retry };
     this.#parts = { ...platform, ...parts };
-    // Some platforms refuse `fetch` as a method of another object.
+    // Some platforms refuse to call `fetch` as a method of another object.
     this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
   }
 
@@ -203,7 +208,7 @@ export class Caller {
         )) as Answer;
       } catch (error) {
         if (!(error instanceof PosthornClientError)) throw error;
-        // The first request deleted it, but its response was lost.
+        // The first request deleted the resource, but its response was lost.
         if (wasUnanswered && method === "DELETE" && error instanceof ApiError && error.status === 404)
           return undefined as Answer;
         wasUnanswered ||= error instanceof UnansweredError;
@@ -214,7 +219,7 @@ export class Caller {
     }
   }
 
-  /** Sends one request and returns the response as it arrives, for content that does not end. */
+  /** Sends one request and returns the response as it arrives, for endless content. */
   async open(
     request: CallContent & CallOptions & { readonly path: string },
     failed: FailedCall = { method: "GET", path: request.path, attempts: 1, idempotencyKey: null },
@@ -286,7 +291,7 @@ export class Caller {
     const { status, type } = response;
     if (type === "opaqueredirect" || (status >= 300 && status < 400))
       return this.#unexpected(
-        "redirects, which is never followed because a key belongs to one server",
+        "redirects, and redirects are never followed because a key belongs to one server",
         response,
         failed,
       );

@@ -58,7 +58,7 @@ export class Pages<Row, Answer extends Page<Row> = Page<Row>> implements AsyncIt
 
 /**
  * How a method calls its route: `LIST` is a GET whose pages the client requests as they are needed, `ACT` a POST
- * without content, and the others are methods of HTTP. POST, PUT and PATCH have a body.
+ * without content, and the others are HTTP methods. POST, PUT and PATCH have a body.
  */
 export type ApiRoute = `${"LIST" | "GET" | "ACT" | "POST" | "PUT" | "PATCH" | "DELETE"} /v1/${string}`;
 
@@ -128,14 +128,14 @@ export const apiRoutes = {
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, ApiRoute>>>>;
 
-/** The parts of a route: `verb` as written, `method` as HTTP has it. */
+/** The parts of a route: `verb` as written in the route, `method` as used in HTTP. */
 export function partsOf(route: ApiRoute) {
   const [verb = "", template = ""] = route.split(" ");
   const method = { LIST: "GET", ACT: "POST" }[verb] ?? verb;
   return { verb, method, template };
 }
 
-/** Fills in `/v1/events/{id}`. The id may be any text that does not lead to another path. */
+/** Fills in `/v1/events/{id}`. The id may be any string that does not lead to a different path. */
 function pathTo(template: string, ids: readonly (string | number)[]): string {
   let next = 0;
   return template.replaceAll(/\{\w+\}/g, () => {
@@ -147,7 +147,7 @@ function pathTo(template: string, ids: readonly (string | number)[]): string {
 
 type Call = (...parameters: readonly (string | object | undefined)[]) => unknown;
 
-/** Its parameters are the id if the path has one, then the query of a list or the body, then the options. */
+/** Parameters of a method: the id if the path has one, then the query of a list or the body, then the options. */
 function callOf(caller: Caller, route: ApiRoute): Call {
   const { verb, method, template } = partsOf(route);
   const ids = template.includes("{") ? 1 : 0;
@@ -179,9 +179,9 @@ function callsOf<Api>(caller: Caller, routes: Readonly<Record<string, ApiRoute>>
   ) as Api;
 }
 
-/** Deliveries of events: one for each webhook that gets the event. */
+/** Deliveries of events: one for each webhook that receives the event. */
 export interface Deliveries extends DeliveriesApi {
-  /** Sends it again, due at once: the same delivery, or a copy of one that succeeded. */
+  /** Retries the delivery immediately: the same delivery, or a copy if it succeeded. */
   retry(
     delivery: Pick<Delivery, "webhook_id" | "id">,
     body?: RetryInput,
@@ -213,7 +213,7 @@ const ended: ReadonlySet<string> = new Set(["completed", "cancelled", "failed"])
 
 /** Bulk operations, which continue after the call that started them. */
 export interface Operations extends OperationsApi {
-  /** Resolves with the result when the operation has ended; asks every `pollMs`, 1,000 unless given. */
+  /** Resolves with the result when the operation has ended. Polls every `pollMs`, 1,000 by default. */
   wait(id: string, options?: CallOptions & { readonly pollMs?: number }): Promise<BatchOperation>;
 }
 
@@ -235,7 +235,7 @@ function operationsOf(caller: Caller): Operations {
 export interface Resources {
   /** Published events. */
   readonly events: EventsApi;
-  /** Subscriptions: where events go, and how. */
+  /** Subscriptions: where events are sent, and how. */
   readonly webhooks: WebhooksApi;
   readonly deliveries: Deliveries;
   /** Deliveries that will not be retried automatically. */
@@ -245,7 +245,7 @@ export interface Resources {
   readonly eventTypes: EventTypesApi;
   /** The owners of webhooks and events; for administrators. */
   readonly tenants: TenantsApi;
-  /** Sessions in which your customers can see and change their webhooks in the portal. */
+  /** Sessions in which your customers can view and change their webhooks in the portal. */
   readonly portalSessions: PortalSessionsApi;
 }
 

@@ -10,7 +10,7 @@ export interface FailedCall {
   readonly path: string;
   /** Number of requests sent. */
   readonly attempts: number;
-  /** Idempotency key of a POST: with it the call can be repeated and takes effect once. */
+  /** Idempotency key of a POST. With this key the call can be repeated and takes effect once. */
   readonly idempotencyKey: string | null;
 }
 
@@ -46,7 +46,7 @@ export class ApiError extends PosthornClientError {
   }
 }
 
-/** There was no response: the server could not be reached, the connection broke, or it took too long. */
+/** There was no response: the server could not be reached, the connection broke, or the request timed out. */
 export class UnansweredError extends PosthornClientError {
   override readonly name = "UnansweredError";
   readonly reason: "unreachable" | "timeout";

@@ -5,7 +5,7 @@ import { readStream, type StreamedEvent, type StreamOptions } from "./stream.ts"
 
 const eventsPath = "/v1/events";
 
-/** The data of each event type by name, as `posthorn types` generates it. */
+/** The data of each event type, keyed by name, as `posthorn types` generates it. */
 export type AnyEvents = Record<string, Record<string, unknown>>;
 
 /** Fields of an event other than its type and data. */
@@ -62,7 +62,7 @@ export interface Client<Events extends object = AnyEvents> extends Publishing<Ev
  * await posthorn.publish({ event_type: "order.completed", data: { order_id: "4711" } });
  * ```
  *
- * Names are those of the HTTP API. Every POST has an `Idempotency-Key`, which its retries keep.
+ * Names are those of the HTTP API. Every POST has an `Idempotency-Key`, which stays the same for its retries.
  */
 export function createClient<Events extends object = AnyEvents>(options: ConnectionOptions): Client<Events> {
   const caller = new Caller(options);

@@ -4,7 +4,8 @@ import { ApiError, PosthornClientError, UnansweredError } from "./client-error.t
 /** One event of `GET /v1/stream`. */
 export interface StreamedEvent {
   /**
-   * A name such as `deliveries`, `delivery`, `operation`, or `reset`: updates were missed, so read everything again.
+   * A name such as `deliveries`, `delivery`, `operation`, or `reset`. `reset` means that updates were missed, so read
+   * everything again.
    */
   readonly name: string;
   readonly data: Readonly<Record<string, unknown>>;
@@ -51,7 +52,7 @@ async function* oneConnection(caller: Caller, { topics, query, signal }: StreamO
   const path = "/v1/stream";
   const lost = (cause: unknown) => {
     const call = { method: "GET", path, attempts: 1, idempotencyKey: null };
-    return new UnansweredError("the stream broke off", call, "unreachable", cause);
+    return new UnansweredError("the stream was interrupted", call, "unreachable", cause);
   };
   const { body } = await caller.open({
     path,

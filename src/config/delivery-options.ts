@@ -51,7 +51,7 @@ export const security = {
   egressAllowHttp: option({
     env: "POSTHORN_EGRESS_ALLOW_HTTP",
     group: "Security",
-    description: "Accept `http` URLs of webhooks.",
+    description: "Accept `http` URLs for webhooks.",
     kind: flag,
     fallback: false,
   }),
@@ -71,7 +71,8 @@ export const delivery = {
   payloadBytesMax: option({
     env: "POSTHORN_MAX_PAYLOAD_BYTES",
     group: "Delivery",
-    description: "Largest `data` of an event, as published. Above 20,000 a metric counts it as large.",
+    description:
+      "Maximum size of the `data` of an event, as published. A metric counts events above 20,000 bytes as large.",
     kind: integer({ min: 1_024, max: 16_777_216, unit: "bytes" }),
     fallback: 262_144,
   }),
@@ -79,7 +80,7 @@ export const delivery = {
     env: "POSTHORN_CONCURRENCY",
     group: "Delivery",
     description:
-      "Active requests of this process: those that have waited for less than a second. The same number of idle connections " +
+      "Maximum number of active requests of this process: requests that have waited for less than a second. The same number of idle connections" +
       "is kept, or up to 1,000 if the descriptor limit allows it.",
     kind: integer({ min: 1, max: 10_000, unit: "requests" }),
     fallback: 100,
@@ -88,8 +89,8 @@ export const delivery = {
     env: "POSTHORN_WAITING_REQUESTS",
     group: "Delivery",
     description:
-      "Requests of this process that have waited for more than a second, including messages that the gateway passes through. " +
-      "They cost a socket but no work, so they do not count in `POSTHORN_CONCURRENCY`; those older than five seconds may use " +
+      "Maximum number of requests of this process that have waited for more than a second, including messages that the gateway passes through." +
+      "They use a socket but no CPU time, so they do not count in `POSTHORN_CONCURRENCY`; those older than five seconds may use" +
       "three quarters of these slots. A request with a large body counts once for every 64 KiB. If all slots are used, " +
       "requests stay active. Fewer slots are used if the descriptor limit does not allow this many; 0 keeps all requests active.",
     kind: integer({ min: 0, max: 100_000, unit: "requests" }),
@@ -98,7 +99,7 @@ export const delivery = {
   webhookConcurrency: option({
     env: "POSTHORN_WEBHOOK_CONCURRENCY",
     group: "Delivery",
-    description: "Requests in flight per webhook, including waiting ones.",
+    description: "Maximum number of requests in flight per webhook, including waiting requests.",
     kind: integer({ min: 1, max: 1_000, unit: "requests" }),
     fallback: 5,
   }),
@@ -106,7 +107,7 @@ export const delivery = {
     env: "POSTHORN_HOST_CONCURRENCY",
     group: "Delivery",
     description:
-      "Active requests of this process to one host (name and port of the webhook's URL), for all webhooks with that host.",
+      "Maximum number of active requests of this process to one host (name and port of the webhook's URL), for all webhooks with that host.",
     kind: optionalInteger({ min: 1, max: 10_000, unit: "requests" }),
     fallback: null,
     fallbackText: "unset: no limit",
@@ -116,7 +117,7 @@ export const delivery = {
     group: "Delivery",
     description:
       "Threads that resolve names, connect and send, so that this work does not block the API and the store. `auto` is one " +
-      "less than the number of cores, up to four; with two cores plain HTTP stays on the main thread, with 0 or one core everything does.",
+      "less than the number of cores, up to four. With two cores, plain HTTP stays on the main thread; with one core, or if set to 0, everything does.",
     kind: integerOrAuto({ min: 0, max: 64, unit: "threads" }),
     fallback: null,
     fallbackText: "auto",
@@ -141,7 +142,7 @@ export const delivery = {
   bufferBytesMax: option({
     env: "POSTHORN_BUFFER_BYTES",
     group: "Delivery",
-    description: "Limit for payloads buffered in memory for upcoming requests.",
+    description: "Maximum size of the payloads buffered in memory for upcoming requests.",
     kind: integer({ min: 1_048_576, max: 4_294_967_296, unit: "bytes" }),
     fallback: 67_108_864,
   }),

@@ -4,7 +4,7 @@ import { optionEntries, optionsOf } from "./options.ts";
 import type { OptionName, Settings } from "./options.ts";
 import type { Source } from "./sources.ts";
 
-/** One effective setting as text; a secret is masked. */
+/** One effective setting as text. Secrets are masked. */
 export interface ShownSetting {
   readonly name: string;
   readonly value: string;
@@ -49,7 +49,7 @@ Every setting can be set in three ways. A flag takes precedence over the environ
 
 - Secrets have no flag, because flags are visible in the process list. Instead, \`NAME_FILE\` (in a file: \`name_file\`) names a file to read the secret from.
 - An empty environment variable counts as unset.
-- An unknown setting, an invalid value or two contradictory settings prevent the start. All problems are reported at once, each with its source.
+- An unknown setting, an invalid value or two contradictory settings prevent the start. All problems are reported together, each with its source.
 - \`posthorn config\` prints the effective settings and their sources, with secrets masked.
 - Variables that Kubernetes adds for a service called \`posthorn\` (\`POSTHORN_SERVICE_HOST\`, \`POSTHORN_PORT=tcp://…\`) are not treated as settings.
 - \`POSTHORN_URL\` and \`POSTHORN_KEY\` belong to the client commands; see [cli.md](cli.md).`;

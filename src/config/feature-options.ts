@@ -15,8 +15,8 @@ export const gateway = {
     env: "POSTHORN_GATEWAY_IN_FLIGHT",
     group: "Gateway",
     description:
-      "Messages in flight in this process whose senders have waited for a webhook for less than a second (`pass_through`). " +
-      "Tenants share these slots, and further messages get a 503. After a second a message counts in " +
+      "Maximum number of messages in flight in this process whose senders have waited for a webhook for less than a second (`pass_through`)." +
+      "Tenants share these slots, and further messages get a 503. After one second, a message counts in" +
       "`POSTHORN_WAITING_REQUESTS`.",
     kind: integer({ min: 1, max: 10_000, unit: "messages" }),
     fallback: 100,
@@ -25,7 +25,7 @@ export const gateway = {
     env: "POSTHORN_GATEWAY_SOURCE_IN_FLIGHT",
     group: "Gateway",
     description:
-      "Messages in flight of one source, regardless of their waiting time, so that a hanging webhook leaves slots for others.",
+      "Maximum number of messages in flight from one source, regardless of their waiting time, so that a hanging webhook leaves slots for others.",
     kind: integer({ min: 1, max: 10_000, unit: "messages" }),
     fallback: 20,
   }),
@@ -40,7 +40,7 @@ export const gateway = {
     env: "POSTHORN_CLIENT_CERTIFICATE_HEADER",
     group: "Gateway",
     description:
-      "Header in which the proxy in front of the role `gateway` passes on the client certificate of a sender (mutual TLS): `Client-Cert` of RFC 9440, percent-encoded PEM, base64, or `X-Forwarded-Client-Cert`. Accepted only from `POSTHORN_TRUSTED_PROXIES`; the proxy must set it and overwrite any value from the sender.",
+      "Header in which the proxy in front of the `gateway` role passes on the client certificate of a sender (mutual TLS): `Client-Cert` of RFC 9440, percent-encoded PEM, base64, or `X-Forwarded-Client-Cert`. Accepted only from `POSTHORN_TRUSTED_PROXIES`; the proxy must set it and overwrite any value from the sender.",
     kind: optionalHeaderName,
     fallback: null,
     fallbackText: "unset: sources cannot require client certificates",
@@ -49,14 +49,14 @@ export const gateway = {
     env: "POSTHORN_TRUSTED_PROXIES",
     group: "Gateway",
     description:
-      "Addresses of the proxies in front of the role `gateway`, as CIDR blocks such as `10.0.3.0/24`. Their `X-Forwarded-For` contains the sender's address, by which failed verifications are limited, and their `POSTHORN_CLIENT_CERTIFICATE_HEADER` contains its certificate. Only listed proxies are trusted, even on this machine.",
+      "Addresses of the proxies in front of the `gateway` role, as CIDR blocks such as `10.0.3.0/24`. Their `X-Forwarded-For` contains the sender's address, which is used to limit failed verifications, and their `POSTHORN_CLIENT_CERTIFICATE_HEADER` contains the sender's certificate. Only listed proxies are trusted, even on this machine.",
     kind: cidr,
     fallback: [],
     fallbackText: "none",
   }),
 } as const;
 
-/** Mail, and the texts of notifications. */
+/** Email, and the messages of notifications. */
 export const notification = {
   smtpUrl: option({
     env: "POSTHORN_SMTP_URL",
@@ -65,21 +65,21 @@ export const notification = {
       "Mail server for notifications, such as `smtps://user:password@mail.example.com` or `smtp://mail.example.com:587`, which must offer STARTTLS.",
     kind: smtpUrl,
     fallback: null,
-    fallbackText: "unset: no mail",
+    fallbackText: "unset: no email",
     secret: true,
   }),
   smtpPlain: option({
     env: "POSTHORN_SMTP_PLAIN",
     group: "Notifications",
     description:
-      "Send mail without encryption if the server does not offer it. This is always allowed on this machine (`localhost`, 127.0.0.1).",
+      "Send email without encryption if the server does not offer it. This is always allowed on this machine (`localhost`, 127.0.0.1).",
     kind: flag,
     fallback: false,
   }),
   mailFrom: option({
     env: "POSTHORN_MAIL_FROM",
     group: "Notifications",
-    description: "Sender of mails, such as `Webhooks <webhooks@example.com>`.",
+    description: "Sender of emails, such as `Webhooks <webhooks@example.com>`.",
     kind: optionalText,
     fallback: null,
     fallbackText: "unset; required with a mail server",
@@ -104,10 +104,11 @@ export const notification = {
   notificationTexts: option({
     env: "POSTHORN_NOTIFICATION_TEXTS",
     group: "Notifications",
-    description: 'JSON file with custom texts, by language and name: `{"en": {"recovered.subject": "…"}}`.',
+    description:
+      'JSON file with custom wording, keyed by language and name: `{"en": {"recovered.subject": "…"}}`.',
     kind: optionalText,
     fallback: null,
-    fallbackText: "unset: default texts",
+    fallbackText: "unset: default wording",
   }),
 } as const;
 

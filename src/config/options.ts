@@ -12,14 +12,14 @@ const api = {
     env: "POSTHORN_API_KEY_CALLS_PER_MINUTE",
     group: "API",
     description:
-      "Calls per API key, not counting publishes; 0 or `none` disables the limit. Further calls get a 429. Administrator keys are not limited. Each process counts separately.",
+      "Maximum number of calls per API key, not counting publish calls; 0 or `none` disables the limit. Further calls get a 429. Administrator keys are not limited. Each process counts separately.",
     kind: callsPerMinute,
     fallback: 1_000,
   }),
   apiTenantCallsPerMinute: option({
     env: "POSTHORN_API_TENANT_CALLS_PER_MINUTE",
     group: "API",
-    description: "The same for all keys of a tenant together.",
+    description: "The same limit for all keys of a tenant combined.",
     kind: callsPerMinute,
     fallback: 5_000,
   }),
@@ -27,14 +27,14 @@ const api = {
     env: "POSTHORN_API_KEY_PUBLISHES_PER_MINUTE",
     group: "API",
     description:
-      "Publish calls per API key; 0 or `none` disables the limit. A batch of up to 1,000 events is one call.",
+      "Maximum number of publish calls per API key; 0 or `none` disables the limit. A batch of up to 1,000 events is one call.",
     kind: callsPerMinute,
     fallback: 60_000,
   }),
   apiTenantPublishesPerMinute: option({
     env: "POSTHORN_API_TENANT_PUBLISHES_PER_MINUTE",
     group: "API",
-    description: "The same for all keys of a tenant together.",
+    description: "The same limit for all keys of a tenant combined.",
     kind: callsPerMinute,
     fallback: 120_000,
   }),
@@ -51,13 +51,14 @@ const logging = {
   logFormat: option({
     env: "POSTHORN_LOG_FORMAT",
     group: "Logging",
-    description: "`text` for people, `json` for machines, `auto` for text on a terminal and JSON otherwise.",
+    description:
+      "`text` is human-readable, `json` is machine-readable, `auto` selects text on a terminal and JSON otherwise.",
     kind: oneOf(["auto", "text", "json"]),
     fallback: "auto" as const,
   }),
 } as const;
 
-/** Every setting of the program. */
+/** Every setting of Posthorn. */
 export const options = {
   ...server,
   ...portal,
@@ -73,7 +74,7 @@ export const options = {
 
 /** Name of a setting in code. */
 export type OptionName = keyof typeof options;
-/** Effective settings, as {@link options} declares them. */
+/** Effective settings, as declared by {@link options}. */
 export type Settings = {
   readonly [Name in OptionName]: (typeof options)[Name] extends Option<infer Value> ? Value : never;
 };

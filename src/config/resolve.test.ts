@@ -224,7 +224,7 @@ suite("settings", () => {
       problems({ flags: { hostConcurrency: "101" } }).join(),
       /one host cannot have more requests/,
     );
-    assert.match(problems({ flags: { roles: "api,worker" } }).join(), /scheduler and worker are one part/);
+    assert.match(problems({ flags: { roles: "api,worker" } }).join(), /scheduler and worker must run together/);
     assert.match(problems({ flags: { retentionPayloadDays: "91" } }).join(), /cannot be kept longer/);
     assert.match(problems({ env: { POSTHORN_ADMIN_KEY: "short" } }).join(), /at least 24 characters/);
   });
@@ -389,7 +389,7 @@ suite("settings in general", () => {
   });
 });
 
-/** Variables of commands, of Kubernetes and of tests. */
+/** Variables that other commands, Kubernetes or the tests set. */
 const otherNames = [
   "POSTHORN_CONFIG",
   "POSTHORN_URL",

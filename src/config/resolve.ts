@@ -17,24 +17,26 @@ import {
 /** Settings that contradict each other, and why. */
 interface Contradiction {
   readonly options: readonly OptionName[];
-  /** The rest of a sentence that starts with the settings. */
+  /** Continues a sentence that starts with the settings. */
   readonly problem: string;
 }
 
 /**
- * A delivery may wait in memory after it was leased, and is sent only if its lease outlasts the longest request.
- * Twice that leaves as much time for waiting as for sending.
+ * A delivery may wait in memory after it was leased, and is sent only if its lease outlasts the longest request. Twice
+ * the request timeout leaves as much time for waiting as for sending.
  */
 const leaseMsMinimum = 2 * (attemptTimeoutMsMax + 10_000);
 const adminKeyLengthMin = 24;
 
-/** Checks relations between settings that are each valid alone; the limits follow from guarantees of the engine. */
+/**
+ * Checks relations between settings that are each valid individually. The limits follow from guarantees of the engine.
+ */
 function contradictions(settings: Settings): readonly Contradiction[] {
   const found: (Contradiction | false)[] = [
     settings.dev &&
       !isLoopbackHost(settings.host) && {
         options: ["dev", "host"],
-        problem: `development mode is refused on ${settings.host}, which other machines may reach; use host 127.0.0.1, or disable dev`,
+        problem: `development mode is refused on ${settings.host}, which may be reachable from other machines; use host 127.0.0.1, or disable dev`,
       },
     !settings.dev &&
       settings.publicUrl?.startsWith("http:") === true && {
@@ -75,7 +77,7 @@ function contradictions(settings: Settings): readonly Contradiction[] {
     settings.smtpUrl !== null &&
       settings.mailFrom === null && {
         options: ["mailFrom", "smtpUrl"],
-        problem: "a mail needs a sender: set POSTHORN_MAIL_FROM, such as Webhooks <webhooks@example.com>",
+        problem: "an email needs a sender: set POSTHORN_MAIL_FROM, such as Webhooks <webhooks@example.com>",
       },
     settings.roles.length === 0 && { options: ["roles"], problem: "must name at least one role" },
     settings.adminKey !== null &&
@@ -87,7 +89,7 @@ function contradictions(settings: Settings): readonly Contradiction[] {
   return [...found.filter((entry) => entry !== false), ...contradictoryServices(settings)];
 }
 
-/** Contradictions between services: with SQLite there is one process, with PostgreSQL there may be several. */
+/** Contradictions between services: with SQLite there is only one process, with PostgreSQL there may be several. */
 function contradictoryServices(settings: Settings): readonly Contradiction[] {
   const isEmbedded = settings.databaseUrl === null;
   const found: (Contradiction | false)[] = [
@@ -116,13 +118,13 @@ function contradictoryServices(settings: Settings): readonly Contradiction[] {
     isEmbedded &&
       settings.workerPool !== "default" && {
         options: ["workerPool", "databaseUrl"],
-        problem: "with SQLite a single worker serves all tenants; keep it at default",
+        problem: "with SQLite a single worker serves all tenants; keep the default",
       },
     isEmbedded &&
       settings.roles.includes("scheduler") !== settings.roles.includes("worker") && {
         options: ["roles", "databaseUrl"],
         problem:
-          "with SQLite, scheduler and worker are one part: set both or neither, or set POSTHORN_DATABASE_URL to run them separately",
+          "with SQLite, scheduler and worker must run together: set both or neither, or set POSTHORN_DATABASE_URL to run them separately",
       },
   ];
   return found.filter((entry) => entry !== false);
@@ -137,7 +139,7 @@ export interface ResolveInput {
   readonly readFile?: ReadFile;
 }
 
-/** Settings with their sources, or all problems at once. */
+/** Either settings with their sources, or all problems together. */
 export type Resolution =
   | {
       readonly kind: "resolved";
@@ -158,7 +160,10 @@ export function resolveSettings(input: ResolveInput): Resolution {
   ]);
 }
 
-/** Settings of a program that embeds Posthorn: only the passed values count, by the same rules. */
+/**
+ * Settings of a program that embeds Posthorn. Only the values that it passes count; they are validated by the same
+ * rules.
+ */
 export function resolveValues(values: Readonly<Record<string, unknown>>): Resolution {
   return resolveGathered([gatherValues(values)]);
 }
@@ -185,8 +190,8 @@ function finish(
   sources: Record<OptionName, Source>,
   problems: string[],
 ): Resolution {
-  // A setting that could not be parsed has no value to compare. Use its default, so that the other settings are
-  // checked too.
+  // A setting that could not be parsed has no value to compare. Its default is used instead, so that the other settings
+  // are checked too.
   const settings = { ...defaultSettings(), ...values } as Settings;
   for (const { options: involved, problem } of contradictions(settings)) {
     if (involved.some((name) => !(name in values))) continue;
@@ -196,7 +201,7 @@ function finish(
   return { kind: "resolved", settings, sources };
 }
 
-/** The settings if nothing is configured. */
+/** The settings if none is configured. */
 export function defaultSettings(): Settings {
   return Object.fromEntries(optionEntries.map(([name, option]) => [name, option.fallback])) as Settings;
 }
@@ -220,7 +225,7 @@ function choose(option: Option, given: Given | undefined): Chosen {
   return { kind: "problem", problem: `${shown(source)} ${problem}`, source };
 }
 
-/** The same setting twice in one source: `NAME` and `NAME_FILE`. */
+/** Reports a setting that occurs twice in one source, as `NAME` and as `NAME_FILE`. */
 function doubled(option: Option, given: readonly Given[]): readonly string[] {
   if (option.secret !== true) return [];
   return (["environment", "file"] as const).flatMap((kind) => {

@@ -28,7 +28,7 @@ export const server = {
     env: "POSTHORN_PORT",
     group: "Server",
     description:
-      "Port to listen on; 0 picks a free one. A process without the role `api` serves its probes and metrics there, " +
+      "Port to listen on; 0 picks a free one. A process without the `api` role serves its probes and metrics there," +
       "and runs without them if the port is taken.",
     kind: integer({ min: 0, max: 65_535, unit: null }),
     fallback: 8080,
@@ -37,7 +37,7 @@ export const server = {
     env: "POSTHORN_PUBLIC_URL",
     group: "Server",
     description:
-      "Public URL of this server, such as `https://hooks.example.com`. It is the base of callback URLs for receivers; without it none are offered.",
+      "Public URL of this server, such as `https://hooks.example.com`. It is the base of callback URLs for receivers; without it, no callback URLs are offered.",
     kind: publicUrl,
     fallback: null,
     fallbackText: "unset: no callback URLs",
@@ -49,7 +49,7 @@ export const server = {
       "DNS name that identifies this system to receivers: `WebHook-Request-Origin` of CloudEvents. It identifies the system, not a machine; receivers may use it in allowlists, so do not change it.",
     kind: originName,
     fallback: null,
-    fallbackText: "the host of `POSTHORN_PUBLIC_URL`, else `posthorn.invalid`",
+    fallbackText: "the host of `POSTHORN_PUBLIC_URL`, or `posthorn.invalid`",
   }),
   roles: option<readonly Role[]>({
     env: "POSTHORN_ROLES",
@@ -57,7 +57,7 @@ export const server = {
     description:
       "Which parts this process runs: `api` serves HTTP, `worker` delivers, `scheduler` expires and cleans up, " +
       "`gateway` receives messages from senders. With " +
-      "PostgreSQL any number of processes run any of them. With SQLite there is one process, and `scheduler` and " +
+      "PostgreSQL, any number of processes can run any of these roles. With SQLite there is one process, and `scheduler` and" +
       "`worker` must be combined: with `api` only, events are accepted and stored; with `scheduler,worker` only, the " +
       "backlog is delivered without an API.",
     kind: roleList,
@@ -67,7 +67,7 @@ export const server = {
     env: "POSTHORN_INBOUND_PORT",
     group: "Server",
     description:
-      "Separate port for the role `gateway`, so that the API need not be public; 0 picks a free one. " +
+      "Separate port for the `gateway` role, so that the API need not be public; 0 picks a free one." +
       "Unset: on `POSTHORN_PORT`.",
     kind: optionalInteger({ min: 0, max: 65_535, unit: null }),
     fallback: null,
@@ -87,7 +87,7 @@ export const server = {
     group: "Server",
     description:
       "The pool of the `worker` in this process. It serves the tenants with this `worker_pool`, and " +
-      "no others; `default` serves all tenants without one.",
+      "no other tenants; `default` serves all tenants without a pool.",
     kind: shortName,
     fallback: "default",
   }),
@@ -111,7 +111,7 @@ export const server = {
     env: "POSTHORN_DEV",
     group: "Server",
     description:
-      "Development mode: allows `http` URLs and targets on this machine; all other rules stay. Requires a loopback address as host.",
+      "Development mode: allows `http` URLs and targets on this machine; all other rules still apply. Requires a loopback address as host.",
     kind: flag,
     fallback: false,
   }),
@@ -119,7 +119,7 @@ export const server = {
     env: "POSTHORN_MAX_CONNECTIONS",
     group: "Server",
     description:
-      "Maximum number of open client connections. A further one replaces one that is idle or sent no request; " +
+      "Maximum number of open client connections. A new connection beyond the limit replaces one that is idle or sent no request;" +
       "if all are busy, it is refused, except for 16 reserved for `/livez`, `/readyz` and `/metrics`. Together with twice " +
       "`POSTHORN_CONCURRENCY`, `POSTHORN_WAITING_REQUESTS` and about fifty files they must stay below the limit of file " +
       "descriptors (`ulimit -n`).",
@@ -130,7 +130,7 @@ export const server = {
     env: "POSTHORN_SHUTDOWN_GRACE_MS",
     group: "Server",
     description:
-      "How long running requests may take to finish at shutdown; unfinished deliveries are sent after the next start.",
+      "Time that running requests have to finish at shutdown; unfinished deliveries are sent after the next start.",
     kind: milliseconds(0, 600_000),
     fallback: 30_000,
   }),

@@ -11,7 +11,7 @@ export const text: ValueKind<string> = {
   show: (value) => value,
 };
 
-/** An optional text. */
+/** Optional text. */
 export const optionalText: ValueKind<string | null> = {
   title: "text",
   unit: null,
@@ -26,7 +26,7 @@ interface IntegerRange {
   readonly unit: string | null;
 }
 
-/** A whole number in a range; digits only, so that mistakes such as `1e3` and `0x10` are rejected. */
+/** A whole number in a range. Only digits are accepted, so that mistakes such as `1e3` and `0x10` are rejected. */
 export function integer(range: IntegerRange): ValueKind<number> {
   const title = `integer, ${range.min} to ${range.max}`;
   return {
@@ -51,7 +51,7 @@ export function optionalInteger(range: IntegerRange): ValueKind<number | null> {
   return { ...integer(range), show: (value) => (value === null ? "" : String(value)) };
 }
 
-/** A whole number in a range, or `auto`, which is read as null. */
+/** A whole number in a range. `auto` is also accepted and read as null. */
 export function integerOrAuto(range: IntegerRange): ValueKind<number | null> {
   const number = integer(range);
   return {
@@ -66,7 +66,7 @@ export function integerOrAuto(range: IntegerRange): ValueKind<number | null> {
 const truthy = new Set(["true", "1", "yes", "on"]);
 const falsy = new Set(["false", "0", "no", "off"]);
 
-/** `true`, `1`, `yes`, `on` and their opposites; case-insensitive. */
+/** `true`, `1`, `yes`, `on` and their opposites, in any letter case. */
 export const flag: ValueKind<boolean> = {
   title: "boolean",
   unit: null,
@@ -95,8 +95,8 @@ export function oneOf<const Word extends string>(words: readonly Word[]): ValueK
 }
 
 /**
- * Several texts: separated by commas, or a list in YAML. Each is checked separately, so that an error names the
- * entry.
+ * Several strings, separated by commas or given as a list in YAML. Each one is checked separately, so that an error can
+ * name the entry.
  */
 function listOf<Entry extends string>(
   title: string,
@@ -141,9 +141,9 @@ function quote(raw: unknown): string {
   return `"${shown.length > 40 ? `${shown.slice(0, 40)}…` : shown}"`;
 }
 
-/** Roles that a process may run. */
+/** Roles that a process can have. */
 export const roles = ["api", "scheduler", "worker", "gateway"] as const;
-/** A role that a process of a deployment runs. */
+/** A role of one process in a deployment. */
 export type Role = (typeof roles)[number];
 
 /** A name, or a prefix of names in a shared namespace. */
@@ -172,17 +172,17 @@ export const roleList = listOf<Role>("`api`, `scheduler`, `worker`, `gateway`", 
   (roles as readonly string[]).includes(word) ? null : `must contain only ${roles.join(", ")}, not "${word}"`,
 );
 
-/** Any text is accepted here; its user checks the format. */
+/** Any text is accepted here; the code that uses the keys checks their format. */
 export const secretList = listOf<string>("keys", () => null);
 
-/** Exact origins: a different port or scheme is a different origin. */
+/** Exact origins. An origin with another port or scheme is a different origin. */
 export const portalOrigins = listOf<string>("origins", (word) => {
   const url = URL.parse(word);
   const isSecure = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
   return isSecure && url?.origin === word ? null : "must contain origins such as https://app.example.com";
 });
 
-/** Public URL of this server; without a trailing slash, because paths are appended. */
+/** Public URL of this server. It has no trailing slash, because paths are appended. */
 export const publicUrl: ValueKind<string | null> = {
   ...optionalText,
   title: "URL",
@@ -220,7 +220,7 @@ export const basePath: ValueKind<string> = {
 /** A DNS name of at least two labels. */
 const dnsName = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/i;
 
-/** The name that a CloudEvents handshake gives as the sender. */
+/** The name by which a CloudEvents handshake identifies the sender. */
 export const originName: ValueKind<string | null> = {
   ...optionalText,
   title: "DNS name",
@@ -228,9 +228,9 @@ export const originName: ValueKind<string | null> = {
     dnsName.test(String(raw)) ? valid(String(raw)) : problem("must be a DNS name such as events.example.com"),
 };
 
-/** Credentials in a URL must be percent-encoded. The problem does not quote them. */
+/** Checks that credentials in a URL are percent-encoded. The problem does not quote them. */
 function credentialsProblem(url: URL): ReturnType<typeof problem> | null {
-  // An unencoded / ? or # in a password ends the credentials early.
+  // An unencoded `/`, `?` or `#` in a password ends the credentials early.
   const isCut = /@/.test(url.pathname + url.search + url.hash);
   if (!isCut && isDecodable(url.username) && isDecodable(url.password)) return null;
   return problem(
@@ -270,8 +270,8 @@ export const callsPerMinute: ValueKind<number> = {
       : integer({ min: 0, max: 1_000_000, unit: "calls" }).read(raw),
 };
 
-/** For retention settings. */
+/** Used by retention settings. */
 export const days = integer({ min: 1, max: 3_650, unit: "days" });
-/** For most durations. */
+/** Used by most durations. */
 export const milliseconds = (min: number, max: number): ValueKind<number> =>
   integer({ min, max, unit: "ms" });

@@ -12,22 +12,22 @@ export interface Source {
   readonly name: string;
 }
 
-/** The raw value of one setting in one source, not validated yet. */
+/** The raw value of one setting from one source. It is not validated yet. */
 export interface Given {
   readonly option: OptionName;
   readonly source: Source;
   readonly raw: unknown;
 }
 
-/** All values of one source, and problems with their names. */
+/** All values from one source, and the problems found in it. */
 export interface Gathered {
   readonly given: readonly Given[];
   readonly problems: readonly string[];
-  /** Settings whose secret file cannot be read: they are set, but their value is unknown. */
+  /** Settings whose secret file cannot be read. They count as set, but their value is unknown. */
   readonly unread?: readonly OptionName[];
 }
 
-/** Reads a whole file; throws if it cannot. */
+/** Reads a whole file; throws if the file cannot be read. */
 export type ReadFile = (path: string) => string;
 
 /** Variables with our prefix that are not settings. */
@@ -42,7 +42,7 @@ const serviceLink =
 const servicePort = /^POSTHORN_([A-Z0-9_]+_)?PORT$/;
 const servicePortValue = /^(tcp|udp|sctp):\/\//;
 
-/** Flags parsed by the command line, by name of the setting. */
+/** Flags parsed by the command line, keyed by the name of the setting. */
 export function gatherFlags(flags: Readonly<Partial<Record<OptionName, string | boolean>>>): Gathered {
   const given = optionEntries.flatMap(([name, option]): Given[] => {
     const raw = flags[name];
@@ -51,7 +51,7 @@ export function gatherFlags(flags: Readonly<Partial<Record<OptionName, string | 
   return { given, problems: [] };
 }
 
-/** Options of the library, by name of the setting; `undefined` and `null` count as not set. */
+/** Options of the library, keyed by the name of the setting; `undefined` and `null` count as not set. */
 export function gatherValues(values: Readonly<Record<string, unknown>>): Gathered {
   const given: Given[] = [];
   const problems: string[] = [];
@@ -65,7 +65,7 @@ export function gatherValues(values: Readonly<Record<string, unknown>>): Gathere
   return { given, problems };
 }
 
-/** An empty variable counts as unset, as `NAME=` in a compose file is meant. */
+/** An empty variable is treated as unset, because that is the purpose of `NAME=` in a compose file. */
 export function gatherEnvironment(
   env: Readonly<Record<string, string | undefined>>,
   readFile: ReadFile,

@@ -27,8 +27,8 @@ export const storage = {
     group: "Storage",
     description:
       "Direct URL of the same database if `POSTHORN_DATABASE_URL` points to a pooler, for notifications and migrations; " +
-      "`none` if there is no direct connection; then this process sees new events and changed configuration of other " +
-      "processes up to a second later.",
+      "`none` if there is no direct connection. In that case, new events and configuration changes from other" +
+      "processes take up to a second to arrive.",
     kind: optionalText,
     fallback: null,
     fallbackText: "unset: no pooler",
@@ -91,26 +91,26 @@ export const storage = {
   }),
 } as const;
 
-/** When data is removed. */
+/** Settings that determine when data is removed. */
 export const retention = {
   retentionPayloadDays: option({
     env: "POSTHORN_RETENTION_PAYLOAD_DAYS",
     group: "Retention",
-    description: "Payloads are removed after this, unless a delivery still waits.",
+    description: "Payloads are removed after this time, unless a delivery is still waiting.",
     kind: days,
     fallback: 30,
   }),
   retentionHistoryDays: option({
     env: "POSTHORN_RETENTION_HISTORY_DAYS",
     group: "Retention",
-    description: "Events, deliveries and attempts are removed after this.",
+    description: "Events, deliveries and attempts are removed after this time.",
     kind: days,
     fallback: 90,
   }),
   auditDays: option({
     env: "POSTHORN_AUDIT_DAYS",
     group: "Retention",
-    description: "Rows of the audit log are removed after this.",
+    description: "Rows of the audit log are removed after this time.",
     kind: days,
     fallback: 400,
   }),
@@ -124,21 +124,21 @@ export const retention = {
   statsMinuteHours: option({
     env: "POSTHORN_STATS_MINUTE_HOURS",
     group: "Retention",
-    description: "Statistics by minute are removed after this.",
+    description: "Statistics by minute are removed after this time.",
     kind: integer({ min: 3, max: 8_760, unit: "hours" }),
     fallback: 48,
   }),
   statsHourDays: option({
     env: "POSTHORN_STATS_HOUR_DAYS",
     group: "Retention",
-    description: "Statistics by hour are removed after this.",
+    description: "Statistics by hour are removed after this time.",
     kind: integer({ min: 3, max: 3_650, unit: "days" }),
     fallback: 35,
   }),
   statsDayDays: option({
     env: "POSTHORN_STATS_DAY_DAYS",
     group: "Retention",
-    description: "Statistics by day are removed after this.",
+    description: "Statistics by day are removed after this time.",
     kind: integer({ min: 3, max: 36_500, unit: "days" }),
     fallback: 800,
   }),

@@ -1,4 +1,4 @@
-/** What is kept of how the requests of an attempt went over the wire. */
+/** Stored record of how the requests of an attempt went over the wire. */
 
 export const httpVersions = ["1.1", "2"] as const;
 export type HttpVersion = (typeof httpVersions)[number];
@@ -6,11 +6,12 @@ export type HttpVersion = (typeof httpVersions)[number];
 /** Durations of the phases of an attempt in milliseconds; null for phases that were skipped or not reached. */
 export interface AttemptTimings {
   readonly dnsMs: number | null;
-  /** Until the TCP connection or the proxy tunnel was established. */
+  /** Time until the TCP connection or the proxy tunnel was established. */
   readonly connectMs: number | null;
   readonly tlsMs: number | null;
   /**
-   * From when the connection was ready for the request until the response head arrived or the attempt was abandoned.
+   * Starts when the connection is ready for the request; ends when the response head arrives or the attempt is
+   * abandoned.
    */
   readonly waitMs: number | null;
 }
@@ -25,17 +26,17 @@ export interface AttemptTrace {
   readonly timings: AttemptTimings;
   /** Revision of the webhook configuration that was used for the request. */
   readonly configRevision: number;
-  /** The URL, values or whole headers were cut to stay within the size limit. */
+  /** Whether the URL, values or whole headers were truncated or dropped to stay within the size limit. */
   readonly truncated: boolean;
 }
 
 /** Maximum size of a stored trace in bytes. */
 export const traceBytesMax = 1024;
 
-/** For accepted attempts, one delivery in this many is traced, chosen by its id. */
+/** For accepted attempts, one in this many deliveries is traced. The ID of the delivery determines which. */
 const tracedOneIn = 100;
 
-/** Whether the accepted attempts of a delivery are traced, too. Uses the end of its UUID, which is random. */
+/** Whether the accepted attempts of a delivery are traced, too. Decided by the end of its UUID, which is random. */
 export function isTraced(deliveryId: string): boolean {
   let number = 0;
   for (let at = Math.max(0, deliveryId.length - 6); at < deliveryId.length; at += 1)
@@ -71,7 +72,7 @@ export function packTrace(trace: AttemptTrace): PackedTrace {
   ];
 }
 
-/** Reverses `packTrace`; null for anything else. */
+/** Reverses `packTrace`; null for invalid input. */
 export function unpackTrace(packed: unknown): AttemptTrace | null {
   if (!Array.isArray(packed) || packed.length < 7) return null;
   const [url, httpVersion, peerAddress, timings, configRevision, truncated, responseHeaders] =
@@ -88,7 +89,7 @@ export function unpackTrace(packed: unknown): AttemptTrace | null {
   };
 }
 
-/** Cuts the trace to `traceBytesMax`: first a long URL and long values, then the last headers. */
+/** Shortens the trace to `traceBytesMax`: first a long URL and long values, then the last headers. */
 export function boundedTrace(trace: AttemptTrace): AttemptTrace {
   if (packedBytes(trace) <= traceBytesMax) return trace;
   const url = cutTo(trace.url, urlBytesMax);
@@ -120,7 +121,7 @@ function bytesOf(text: string): number {
   return encoder.encode(text).byteLength;
 }
 
-/** The longest prefix of a text whose JSON form has at most `bytesMax` bytes. */
+/** The longest prefix of a string whose JSON form has at most `bytesMax` bytes. */
 function cutTo(text: string, bytesMax: number): string {
   if (bytesOf(JSON.stringify(text)) <= bytesMax) return text;
   let end = Math.min(text.length, bytesMax);

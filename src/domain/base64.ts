@@ -27,7 +27,7 @@ export function encodeBase64Url(bytes: Uint8Array): string {
 }
 
 /**
- * Decodes canonical, padded base64; null for anything else. A lenient decoder would accept several spellings of one
+ * Decodes canonical, padded base64; null for any other input. A lenient decoder would accept several spellings of one
  * signature.
  */
 export function decodeBase64(text: string): Uint8Array | null {

@@ -34,11 +34,11 @@ export interface CircuitBreakerState {
   phase: CircuitState;
   /** When the phase was entered. */
   transitionAt: number;
-  /** While open: when the first probe may be sent. */
+  /** When the first probe may be sent; meaningful while open. */
   halfOpenAt: number;
-  /** Forced open until this time; 0 if not forced. */
+  /** The circuit is forced open until this time; 0 if it is not forced. */
   forcedOpenUntil: number;
-  /** Forced closed until this time, regardless of failures; 0 if not forced. */
+  /** The circuit is forced closed until this time, regardless of failures; 0 if it is not forced. */
   forcedClosedUntil: number;
   /** Probe results since the circuit became half open. */
   probeResults: number;
@@ -61,7 +61,7 @@ export interface CircuitTransition {
   readonly to: CircuitState;
 }
 
-/** `until` in Unix ms: asking again earlier is pointless unless the circuit is changed manually or a probe reports. */
+/** `until` is in Unix ms. An earlier call is pointless unless the circuit is changed manually or a probe reports. */
 type CircuitPermission =
   | { readonly kind: "allow"; readonly reason: "circuit_closed" }
   | {
@@ -96,7 +96,7 @@ export function createCircuit(now: number): CircuitBreakerState {
 
 /**
  * Whether a request may be sent now. A `probe` takes one of the few slots of a half-open circuit. A disabled breaker
- * allows everything unless it was forced open by hand (WDS-52, 139, 142 to 145).
+ * allows everything unless it was forced open manually (WDS-52, 139, 142 to 145).
  */
 export function allow(
   state: CircuitBreakerState,
@@ -112,7 +112,7 @@ export function allow(
     return takeProbe(state, now, moveTo(state, "half_open", now));
   }
   state.probes = state.probes.filter((probe) => probe.expiresAt > now);
-  // `>=` and `max(1, …)`: the configuration may have changed since the probes were sent.
+  // Uses `>=` and `max(1, …)` because the configuration may have changed since the probes were sent.
   if (
     state.probes.length + state.probeResults >= Math.max(1, config.halfOpenMaxCalls) &&
     state.probes.length > 0
@@ -141,14 +141,14 @@ export function releaseProbe(state: CircuitBreakerState, lease: number): void {
 
 /** The result of one request. `ignored` results are passed to `releaseProbe` and not recorded. */
 /**
- * Corrects the times after the clock was set back: a wait that began in the future starts now. Forced periods stay.
- * Returns true if anything changed.
+ * Corrects the times after the clock was set back: a wait that began in the future starts now. Forced periods are
+ * unchanged. Returns true if anything changed.
  */
 export function bringCircuitNear(state: CircuitBreakerState, now: number): boolean {
   if (state.transitionAt <= now + clockDifferenceMs) return false;
   state.halfOpenAt = now + Math.max(0, state.halfOpenAt - state.transitionAt);
   state.transitionAt = now;
-  // These leases would outlast their requests by as much as the clock was ahead.
+  // These leases would outlast their requests by the amount by which the clock was ahead.
   state.probes = state.probes.map(({ lease, expiresAt }) => ({
     lease,
     expiresAt: Math.min(expiresAt, now + probeLeaseMs),
@@ -156,7 +156,7 @@ export function bringCircuitNear(state: CircuitBreakerState, now: number): boole
   return true;
 }
 
-/** Takes over the probes that the owner of the webhook, another process, reports. */
+/** Takes over the probes reported by the owner of the webhook, which is another process. */
 export function adoptProbes(
   state: CircuitBreakerState,
   {
@@ -223,7 +223,7 @@ function open(state: CircuitBreakerState, config: CircuitBreakerConfig, now: num
   return moveTo(state, "open", now);
 }
 
-/** Failures from before must not reopen the circuit (WDS-148). */
+/** Failures from before the circuit closed must not reopen it (WDS-148). */
 function close(state: CircuitBreakerState, now: number): CircuitTransition {
   clearWindow(state.window);
   return moveTo(state, "closed", now);
@@ -290,7 +290,7 @@ export interface CircuitSnapshot {
   readonly stateTransitionAt: number;
   /** Null unless open. */
   readonly nextHalfOpenAt: number | null;
-  /** Probes sent since the circuit became half open, finished or not. */
+  /** Probes sent since the circuit became half open, including those in flight. */
   readonly halfOpenAttempts: number;
   readonly halfOpenSuccesses: number;
   readonly forcedOpenUntil: number | null;
@@ -298,7 +298,8 @@ export interface CircuitSnapshot {
 }
 
 /**
- * Changes nothing. An open circuit whose sleep window has passed reads as `half_open`, as the next request will see it.
+ * Does not change the circuit. An open circuit whose sleep window has passed is reported as `half_open`, which is the
+ * phase that the next request will see.
  */
 export function snapshotCircuit(
   state: CircuitBreakerState,

@@ -8,7 +8,7 @@ import { profiles } from "./profiles/index.ts";
 import { standard } from "./profiles/standard.ts";
 import { xWebhook } from "./profiles/x-webhook.ts";
 
-// Written from the documents, not from the profile: one line per range of statuses, later lines win.
+// Copied from the documents, not from the profile: one line per range of statuses. Later lines override earlier ones.
 const expectations: readonly (readonly [from: number, to: number, expected: string])[] = [
   [100, 199, "transient protocol -"],
   [200, 299, "accepted - -"],
@@ -115,7 +115,7 @@ test("a profile may classify a transport failure as terminal", () => {
   assert.deepEqual([verdict.outcome, verdict.reason], ["terminal", "permanent_ssl"]);
 });
 
-// ---- in its circumstances ---------------------------------------------------------------------------------------
+// ---- outcomes that depend on the context ------------------------------------------------------------------------
 
 const now = 1_800_000_000_000;
 

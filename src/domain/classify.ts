@@ -24,7 +24,7 @@ export function classify(observation: AttemptObservation, rules: Pick<Profile, "
     );
   }
   const rule = statusRule(table, observation.status);
-  // EDS-9.3-2: a truncated response is not final, whatever its status line says.
+  // EDS-9.3-2: a truncated response is not final, regardless of its status line.
   if (!observation.complete && table.incompleteResponse === "transient") {
     return incompleteVerdict(rule, observation.status);
   }
@@ -117,14 +117,14 @@ function statusClassName(status: number): string {
 }
 
 /**
- * What a sender may conclude from one request, and the terms for why it failed.
+ * What a sender may conclude from one request, and the terms for the cause of a failure.
  *
  * There are exactly three outcomes (EDS-2-5). `receiverStateUnknown` means that the request may have been processed
  * although no complete response arrived (EDS-9.3-2); a retry then relies on the idempotency key.
  */
 export type Outcome = "accepted" | "transient" | "terminal";
 
-/** WDS-72, plus `redirect` (a 3xx is never followed) and `protocol` (the response is not HTTP). */
+/** The categories of WDS-72, plus `redirect` (a 3xx is never followed) and `protocol` (the response is not HTTP). */
 export const failureCategories = [
   "timeout",
   "server_error",
@@ -172,7 +172,7 @@ export type Attention = "warn" | "notify" | "escalate";
 export interface Verdict {
   readonly outcome: Outcome;
   readonly receiverStateUnknown: boolean;
-  /** Absent if accepted. */
+  /** Absent if the attempt was accepted. */
   readonly category?: FailureCategory | undefined;
   /** The reason of a terminal verdict starts with `permanent_` and is also the reason of its dead letter. */
   readonly reason: string;

@@ -50,7 +50,7 @@ test("TS16-108 TS16-100 each override replaces only its own field", () => {
   assert.equal(policy.classification, standard.classification);
 });
 
-// ---- agreements -------------------------------------------------------------------------------------------------
+// ---- delivery agreements ----------------------------------------------------------------------------------------
 
 function agreeing(agreements: Partial<WebhookAgreements>): Webhook {
   return { ...webhook, agreements: { ...webhookDefaults.agreements, ...agreements } };
@@ -87,7 +87,7 @@ test("a permanent redirect is adopted only if profile and owner both allow it", 
   }
 });
 
-// ---- rates ------------------------------------------------------------------------------------------------------
+// ---- rate limits ------------------------------------------------------------------------------------------------
 
 function granted(allowedRatePerMinute: number | null, rateLimit: Webhook["rateLimit"] = null): Webhook {
   return { ...webhook, rateLimit, verification: { ...webhook.verification, allowedRatePerMinute } };

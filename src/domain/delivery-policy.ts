@@ -15,14 +15,14 @@ import { strictestLimit } from "./rate-limit.ts";
 import { attemptsMax } from "./retry-schedule.ts";
 import type { Webhook, WebhookAgreements, WebhookVerification } from "./webhook.ts";
 
-/** Upper bound of every request timeout: three times the default (WDS-123). */
+/** Maximum of every request timeout: three times the default (WDS-123). */
 export const attemptTimeoutMsMax = 90_000;
 
 /** A growing timeout stops growing at this multiple of the first one (WDS-123). */
 export const timeoutGrowthMax = 3;
 
 /**
- * The settings in force for a webhook: its profile with its own overrides applied (TS16-108, EDS-9.2-2).
+ * The effective settings of a webhook: its profile with its own overrides applied (TS16-108, EDS-9.2-2).
  *
  * Computed once per change of the webhook and read on every attempt.
  */
@@ -36,7 +36,7 @@ export interface DeliveryPolicy {
   readonly attemptsMaxByCategory: Readonly<Partial<Record<FailureCategory, number>>>;
   readonly ageMsMax: number;
   readonly sunset: Profile["sunset"];
-  /** A 308 changes the stored URL; both the profile and the owner allow it. */
+  /** Whether a 308 changes the stored URL. True only if both the profile and the owner allow it. */
   readonly followPermanentRedirect: boolean;
   readonly timeoutMs: number;
   readonly timeoutGrowthFactor: number;
@@ -51,7 +51,7 @@ export interface DeliveryPolicy {
   readonly headers: readonly ProfileHeader[];
 }
 
-/** The caller has found the webhook's profile and has validated the overrides. */
+/** The caller must have found the webhook's profile and validated the overrides. */
 export function resolvePolicy(webhook: Webhook, profile: Profile): DeliveryPolicy {
   const { retry } = webhook;
   const schedule = retry.schedule ?? profile.schedule;
@@ -86,7 +86,9 @@ export function resolvePolicy(webhook: Webhook, profile: Profile): DeliveryPolic
  */
 export const listJitter = { from: 1, to: 1.2 };
 
-/** The policy with a connection's own delays between requests; the same policy if there are none. */
+/**
+ * The policy with a connection's own delays between requests. Returns the same policy if the connection has no delays.
+ */
 export function withDelays(policy: DeliveryPolicy, delaysMs: readonly number[] | undefined): DeliveryPolicy {
   if (delaysMs === undefined) return policy;
   const schedule = { kind: "list", delaysMs, jitter: listJitter } as const;
@@ -105,7 +107,7 @@ function agreedClassification(
     statuses: {
       ...table.statuses,
       ...(acceptMultiStatus ? { 207: { outcome: "accepted" } } : {}),
-      // 409: the first request is still being processed. Nothing is wrong with the event.
+      // 409 means that the first request is still being processed. Nothing is wrong with the event.
       ...(idempotencyEnforced ? { 409: { outcome: "transient", category: "client_error" } } : {}),
     },
   };

@@ -52,7 +52,7 @@ function attempted(verdict: Verdict, executedAt: number, retryAfterMs: number | 
   return { kind: "attempted", verdict, executedAt, retryAfterMs, retryAtOnce: false };
 }
 
-/** Only for events that are allowed in the state, which the compiler cannot check here. */
+/** Must be called only with events that are allowed in the current state; the compiler cannot check that here. */
 function step(progress: DeliveryProgress, event: DeliveryEvent, now: number, random = 0): DeliveryProgress {
   assert.ok(canHappen(event, progress), `${event.kind} in state ${progress.state}`);
   const waiting = { ...progress } as DeliveryProgress<WaitingState>;
@@ -122,10 +122,10 @@ test("WDS-126 the last allowed request exhausts a delivery, regardless of its ag
       `${now - createdAt} ms old, Retry-After ${retryAfterMs}`,
     );
   }
-  // A permanent refusal says what to fix, even for the last request.
+  // A permanent refusal names what to fix, even on the last attempt.
   const refused = { ...fresh, state: "failed", attemptCount: max - 1, firstAttemptAt: createdAt } as const;
   assert.equal(step(refused, attempted(terminal, createdAt), createdAt).reason, "permanent_client_error_410");
-  // One request earlier, the other reasons apply.
+  // With one attempt fewer, the other reasons apply.
   assert.equal(last(max - 2, createdAt, null).state, "failed");
   assert.equal(last(max - 2, createdAt, ageMsMax + 1).reason, "retry_after_beyond_horizon");
   assert.equal(last(max - 2, tooOld, null).reason, "expired");
@@ -234,7 +234,7 @@ test("a retry of a due delivery changes nothing, so repeated calls have no effec
   assert.deepEqual(step(retried, { kind: "retried" }, createdAt + 6), retried);
 });
 
-// ---- model: whatever happens, in whatever order ---------------------------------------------------------------
+// ---- model: any events in any order ---------------------------------------------------------------------------
 
 const verdicts = fc.constantFrom(accepted, transient, terminal);
 const events: fc.Arbitrary<DeliveryEvent> = fc.oneof(
@@ -260,7 +260,7 @@ const events: fc.Arbitrary<DeliveryEvent> = fc.oneof(
 const unit = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const steps = fc.array(fc.tuple(events, fc.integer({ min: 0, max: 86_400_000 }), unit), { maxLength: 40 });
 
-/** Tracks only: was a request accepted, how many were sent, has the delivery ended. */
+/** Tracks only whether a request was accepted, how many requests were sent, and whether the delivery has ended. */
 interface Model {
   attempts: number;
   accepted: boolean;

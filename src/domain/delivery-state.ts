@@ -44,18 +44,18 @@ interface DeliveryEvents {
     /** The cause was fixed on our side, such as an expired access token (EDS-9.2.3-3), so retry without delay. */
     readonly retryAtOnce: boolean;
   };
-  /** Its age passed the maximum (`isTooOld`) while it waited. */
+  /** Its age exceeded the maximum (`isTooOld`) while it waited. */
   readonly expired: { readonly kind: "expired" };
   readonly webhook_deleted: { readonly kind: "webhook_deleted" };
   /** A person requested another attempt now. */
   readonly retried: { readonly kind: "retried" };
   /** A person cancelled the delivery. */
   readonly cancel_requested: { readonly kind: "cancel_requested" };
-  /** A person discarded the dead letter for good. */
+  /** A person discarded the dead letter permanently. */
   readonly discarded: { readonly kind: "discarded" };
   /** Retention removed the body before it was sent. */
   readonly payload_unavailable: { readonly kind: "payload_unavailable" };
-  /** The event is stored for a webhook of another tenant, so it must never be sent there. */
+  /** The event is stored for a webhook of a different tenant, so it must never be sent there. */
   readonly foreign_webhook: { readonly kind: "foreign_webhook" };
   /** The webhook's profile does not allow the published payload. */
   readonly payload_refused: { readonly kind: "payload_refused" };
@@ -63,7 +63,7 @@ interface DeliveryEvents {
   readonly compose_failed: { readonly kind: "compose_failed" };
 }
 
-/** How an event without a request ends a waiting delivery, or with `discarded` a dead letter. */
+/** How an event without a request ends a waiting delivery or, in the case of `discarded`, a dead letter. */
 export type Ending =
   | { readonly state: "exhausted"; readonly reason: DeadLetterReason }
   | { readonly state: "cancelled"; readonly reason: CancelReason };
@@ -92,7 +92,7 @@ const ofLeaseOwner = [
   "compose_failed",
 ] as const;
 
-/** Events that the lease owner of a delivery reports, even if the delivery was ended elsewhere. */
+/** Events that the lease owner of a delivery may report even if the delivery was ended elsewhere. */
 export type HolderEvent = DeliveryEvent<(typeof ofLeaseOwner)[number]>;
 
 /**
@@ -108,7 +108,7 @@ export const eventsIn = {
   cancelled: [...ofLeaseOwner, "retried"],
 } as const satisfies Readonly<Record<DeliveryState, readonly DeliveryEventKind[]>>;
 
-/** The states in which this event is allowed. */
+/** The states in which the event is allowed. */
 type StateFor<K extends DeliveryEventKind> = {
   [State in DeliveryState]: K extends (typeof eventsIn)[State][number] ? State : never;
 }[DeliveryState];
@@ -128,7 +128,7 @@ export interface TransitionInput<State extends DeliveryState> {
   readonly random: number;
 }
 
-/** The progress of a delivery after an event; the same object if nothing changed. Throws nothing and reads no clock. */
+/** The progress of a delivery after an event; the same object if nothing changed. Never throws and reads no clock. */
 export function transition<State extends DeliveryState>(input: TransitionInput<State>): DeliveryProgress {
   const { progress } = input;
   const event: DeliveryEvent = input.event;

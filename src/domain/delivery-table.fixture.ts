@@ -1,4 +1,4 @@
-/** The state machine's documentation as data, to compare it with the code and with what runs. */
+/** The state machine's documentation as data, to compare it with the code and with the observed behaviour. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { type DeliveryEventKind, eventsIn } from "./delivery-state.ts";

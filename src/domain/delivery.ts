@@ -39,7 +39,7 @@ export type WaitingState = (typeof waitingStates)[number];
 export const givenUpStates = ["exhausted", "cancelled"] as const satisfies readonly DeliveryState[];
 export type GivenUpState = (typeof givenUpStates)[number];
 
-/** Why a delivery became a dead letter. `permanent_*` carry the status: `permanent_client_error_410`. */
+/** Why a delivery became a dead letter. Reasons with `permanent_` contain the status: `permanent_client_error_410`. */
 export type DeadLetterReason =
   | `permanent_${string}`
   | "max_attempts_exceeded"
@@ -63,7 +63,7 @@ export type DeliveryOrigin = (typeof deliveryOrigins)[number];
 /** The part of a delivery that the state machine reads and writes. */
 export interface DeliveryProgress<State extends DeliveryState = DeliveryState> {
   readonly state: State;
-  /** Requests sent so far. */
+  /** Number of requests sent so far. */
   readonly attemptCount: number;
   readonly createdAt: number;
   readonly firstAttemptAt: number | null;
@@ -85,7 +85,7 @@ export function agesFrom({ createdAt, retried }: Pick<DeliveryProgress, "created
   return retried === null ? createdAt : retried.at;
 }
 
-/** Requests that count in the current schedule: all, or those since the last manual retry. */
+/** Number of requests that count in the current schedule: all requests, or those since the last manual retry. */
 export function scheduledAttempts({
   attemptCount,
   retried,
@@ -102,11 +102,11 @@ export interface RetryAuthor {
 /** One manual retry in the history of a delivery. */
 export interface DeliveryRetry extends RetriedAt {
   readonly by: RetryAuthor | null;
-  /** The bulk operation that retried it; null for a single retry. */
+  /** The bulk operation that retried the delivery; null for a single retry. */
   readonly operationId: string | null;
 }
 
-/** What can hold back a due delivery, besides concurrency limits. */
+/** What can hold back a due delivery, in addition to concurrency limits. */
 export const gateNames = [
   "inactive",
   "no_signing_key",
@@ -127,7 +127,10 @@ export type GateName = (typeof gateNames)[number];
 export const waitingReasons = ["schedule", ...gateNames, "concurrency", "capacity", "in_flight"] as const;
 export type WaitingFor = (typeof waitingReasons)[number];
 
-/** A gate that held a delivery back, recorded once for all unsuccessful tries (WDS-150, WDS-182). Unix ms. */
+/**
+ * A gate that held a delivery back. Recorded once, even if the delivery was held back several times in a row (WDS-150,
+ * WDS-182). Unix ms.
+ */
 export interface DeliveryWait {
   readonly reason: GateName;
   readonly from: number;
@@ -135,7 +138,7 @@ export interface DeliveryWait {
 }
 
 /**
- * The effect of a Retry-After: it set the time of the next attempt; it had none, because the schedule's delay was
+ * The effect of a Retry-After: it set the time of the next attempt; it had no effect, because the schedule's delay was
  * longer or no retry followed; it could not be parsed; or the delivery would have been too old by then.
  */
 export const retryAfterEffects = ["lower_bound", "none", "unparsable", "beyond_horizon"] as const;
@@ -148,7 +151,7 @@ export interface RetryAfterNote {
 
 export interface AttemptNotes {
   readonly retryAfter: RetryAfterNote | null;
-  /** The gates that held the delivery before this attempt, from its due time. */
+  /** The gates that held the delivery between its due time and this attempt. */
   readonly waits: readonly DeliveryWait[];
   /** Present for each attempt that was not accepted, and for a sample of accepted ones. */
   readonly trace?: AttemptTrace;
@@ -157,7 +160,7 @@ export interface AttemptNotes {
 /** One HTTP request of a delivery, as recorded in its history (WDS-67 to 80). */
 export interface AttemptRecord {
   readonly id: string;
-  /** From 1, without gaps. */
+  /** Starts at 1, without gaps. */
   readonly number: number;
   readonly outcome: Outcome;
   readonly receiverStateUnknown: boolean;

@@ -3,7 +3,7 @@ import type { DeliveryProgress } from "./delivery.ts";
 /** Clocks of different machines are assumed to differ by less than this. */
 export const clockDifferenceMs = 1_000;
 
-/** When the last attempt was sent, and when the next one is due according to it. */
+/** When the last attempt was sent, and the due time of the next one that was computed from it. */
 export interface LastAttempt {
   readonly executedAt: number;
   readonly nextRetryAt: number | null;
@@ -23,7 +23,7 @@ export function dueBroughtNear(
   now: number,
 ): number | null {
   const { state, attemptCount, createdAt, dueAt, retried } = progress;
-  // A manual retry is due at once.
+  // A manual retry is due immediately.
   if (state === "pending" && retried !== null) return dueAt > now + clockDifferenceMs ? now : null;
   if (attemptCount === 0) {
     return createdAt > now + clockDifferenceMs ? now + Math.max(0, dueAt - createdAt) : null;

@@ -231,7 +231,7 @@ test("TS16-101 a connection closed without a response pauses if the rules say so
   assert.deepEqual(after(unanswered), { until: start + 45_000, reason: "failure" });
   assert.equal(after(unanswered, standard.pauses), null);
   assert.equal(after({ ...unanswered, requestSent: false }), null);
-  // A truncated response is a response: its status line arrived.
+  // A truncated response counts as a response, because its status line arrived.
   assert.equal(after({ kind: "response", status: 500, complete: false }), null);
 });
 

@@ -1,6 +1,6 @@
 /**
- * When nothing is sent to an endpoint: pauses after single responses, suspension after repeated failures (EDS-11.8-3,
- * TS16-92 to 94, 101, 112). docs/state-machine.md lists the rules.
+ * Determines when nothing is sent to an endpoint: pauses after single responses, suspension after repeated failures
+ * (EDS-11.8-3, TS16-92 to 94, 101, 112). docs/state-machine.md lists the rules.
  *
  * `EndpointHealth` is a plain object that is changed in place, because every attempt updates it; it may be stored as
  * JSON. Times in Unix ms.
@@ -9,13 +9,13 @@ import type { Verdict } from "./classify.ts";
 import type { DisableRules, PauseRules } from "./profile.ts";
 
 export interface EndpointHealth {
-  /** Terminal outcomes since the last accepted one. */
+  /** Number of terminal outcomes since the last accepted attempt. */
   consecutiveTerminal: number;
   lastAcceptedAt: number | null;
-  /** Since when every received status has been one of `persistentStatuses`. */
+  /** When the period began in which every received status was one of `persistentStatuses`. */
   persistentFailureSince: number | null;
   suspendedAt: number | null;
-  /** The first failure since the last accepted attempt. */
+  /** When the first attempt failed after the last accepted one. */
   failingSince: number | null;
   lastFailedAt: number | null;
   /** When the endpoint said it would be gone: its last `Sunset` header (RFC 8594). */
@@ -23,8 +23,8 @@ export interface EndpointHealth {
 }
 
 /**
- * Outcomes of the last eight attempts: how many are known, and one bit for each, 1 for a failure. The newest is the
- * lowest bit.
+ * Outcomes of the last eight attempts: the number of known outcomes, and one bit for each, 1 for a failure. The newest
+ * is the lowest bit.
  */
 export interface RecentAttempts {
   count: number;
@@ -41,7 +41,7 @@ const consecutiveTerminal: HealthDecision = { kind: "suspend", reason: "consecut
 const persistentFailure: HealthDecision = { kind: "disable", reason: "persistent_failure" };
 const exhaustedDecision: HealthDecision = { kind: "disable", reason: "exhausted" };
 
-/** Nothing is known yet. */
+/** The health of an endpoint without any attempts. */
 export function createHealth(): EndpointHealth {
   return {
     consecutiveTerminal: 0,
@@ -80,18 +80,20 @@ function isTimeOrNull(value: unknown): value is number | null {
 
 export interface HealthObservation {
   readonly verdict: Verdict;
-  /** Null without a response. */
+  /** Null if the receiver sent no response. */
   readonly statusCode: number | null;
   readonly now: number;
-  /** Set when this attempt was its delivery's last: dead-lettered as `max_attempts_exceeded` or `expired`. */
+  /**
+   * Set if this attempt was the last of its delivery, which was dead-lettered as `max_attempts_exceeded` or `expired`.
+   */
   readonly exhausted: { readonly firstAttemptAt: number } | null;
 }
 
 /**
  * Updates the health with one settled attempt. An accepted attempt allocates nothing.
  *
- * The same decision may be returned again for attempts that were in flight when it was first made. Only `suspend` is
- * returned once until `healthReenabled`. If two rules apply, disabling wins.
+ * The same decision may be returned again for attempts that were in flight when it was first made. The exception is
+ * `suspend`, which is returned once until `healthReenabled`. If two rules apply, disabling wins.
  */
 export function observeHealth(
   health: EndpointHealth,
@@ -151,7 +153,7 @@ export function isFailing({ count, failures }: Readonly<RecentAttempts>): boolea
   return failed * 2 > count;
 }
 
-/** The health of a webhook in one word. `unverified`: its receiver has not given permission yet. */
+/** The health of a webhook in one word. `unverified` means that its receiver has not given permission yet. */
 export const webhookHealthStates = [
   "healthy",
   "failing",
@@ -164,8 +166,8 @@ export const webhookHealthStates = [
 export type WebhookHealthState = (typeof webhookHealthStates)[number];
 
 /**
- * The strictest state wins: first states that a person has to end, then those that the engine ends, then the outcomes
- * of attempts.
+ * The strictest state takes precedence: first states that a person has to end, then those that the engine ends, then
+ * the outcomes of attempts.
  */
 export function webhookHealthState(
   status: "active" | "disabled" | "suspended" | "unverified",
@@ -181,8 +183,8 @@ export function webhookHealthState(
 
 /**
  * Handles a delivery that was dead-lettered after its last attempt, or expired after at least one (TS16-112), including
- * expiries found without an attempt. `firstAttemptAt` is that delivery's. A schedule may end within seconds, so the
- * endpoint must also have been failing for some time.
+ * expiries found without an attempt. `firstAttemptAt` is that of the delivery. A schedule may end within seconds, so
+ * the endpoint must also have been failing for some time.
  */
 export function observeExhausted(
   health: EndpointHealth,
@@ -204,8 +206,8 @@ export function suspensionElapsed(suspendedAt: number, now: number, rules: Disab
 
 /**
  * When time-based rules will disable the webhook, unless an attempt is accepted or the webhook is enabled first: at the
- * end of its suspension, or at the first persistent status after that time. Null if no such rule applies. Unix
- * milliseconds.
+ * end of its suspension, or, for persistent statuses, at the first such status after the returned time. Null if no such
+ * rule applies. Unix milliseconds.
  */
 export function disablesAt(health: Readonly<EndpointHealth>, rules: DisableRules): number | null {
   const { suspendedAt, persistentFailureSince } = health;
@@ -221,7 +223,7 @@ export function noteSunset(health: EndpointHealth, at: number | null): void {
   health.sunsetAt = at;
 }
 
-/** The owner or operator enabled the webhook again: old failures are forgotten. */
+/** The owner or operator enabled the webhook again. Old failures are cleared. */
 export function healthReenabled(health: EndpointHealth): void {
   health.consecutiveTerminal = 0;
   health.persistentFailureSince = null;
@@ -269,19 +271,19 @@ function suspensionReason(
 export const pauseReasons = ["retry_after", "rate_limit", "timeout", "throttle", "failure"] as const;
 export type PauseReason = (typeof pauseReasons)[number];
 
-/** No request to the endpoint before `until` (Unix ms). */
+/** No request is sent to the endpoint before `until` (Unix ms). */
 export interface EndpointPause {
   readonly until: number;
   readonly reason: PauseReason;
 }
 
-/** Upper bound of every pause; also bounded by how long its events live. */
+/** Maximum of every pause. A pause is also limited by the maximum age of the events. */
 const pauseMsMax = 5 * 86_400_000;
 
 /**
- * Bounds a pause, so that one malformed field (seconds since 1970 in `Retry-After`) cannot silence an endpoint for
- * good. Deliveries that wait when the pause begins are still never sent earlier than requested, because they are too
- * old when it ends.
+ * Limits a pause, so that one malformed field (seconds since 1970 in `Retry-After`) cannot stop an endpoint
+ * permanently. Deliveries that wait when the pause begins are still never sent earlier than requested, because they are
+ * too old when it ends.
  */
 export function boundedPause(pause: EndpointPause, now: number, ageMsMax: number): EndpointPause {
   const untilMax = now + Math.min(ageMsMax, pauseMsMax);
@@ -290,7 +292,7 @@ export function boundedPause(pause: EndpointPause, now: number, ageMsMax: number
 
 /**
  * The pause that one attempt causes for all deliveries of its webhook, or null: the longest of Retry-After, the
- * category's pause and the throttle. The caller keeps the later of this pause and the one in force.
+ * category's pause and the throttle. The caller keeps the later of this pause and the current one.
  */
 export function endpointPause(
   verdict: Verdict,

@@ -1,5 +1,5 @@
 /**
- * Every error that a caller can get, with its stable code. The HTTP API returns them as problem details (RFC 9457), the
+ * Every error that a caller can get, with its stable code. The HTTP API returns them as problem details (RFC 9457); the
  * library throws them. The page `/docs/errors` of a running server is generated from this table, and a test checks the
  * count.
  */
@@ -22,7 +22,7 @@ export const errorTable = {
   payload_gone: { status: 410, title: "The payload was removed by retention" },
   payload_too_large: { status: 413, title: "The payload is too large" },
   unsupported_media_type: { status: 415, title: "The media type is not supported" },
-  event_key_reused: { status: 422, title: "The idempotency key was used for another event" },
+  event_key_reused: { status: 422, title: "The idempotency key was used for a different event" },
   idempotency_key_reused: { status: 422, title: "Idempotency-Key is already used" },
   rate_limited: { status: 429, title: "Too many requests" },
   verification_failed: { status: 422, title: "The webhook did not pass its verification" },
@@ -51,7 +51,7 @@ export class PosthornError extends Error {
   override readonly name: string = "PosthornError";
   readonly code: ErrorCode;
   readonly fields: readonly FieldError[];
-  /** Seconds after which a retry makes sense; sent as `Retry-After`. */
+  /** Number of seconds after which a retry makes sense. Sent as `Retry-After`. */
   readonly retryAfterSeconds: number | null;
 
   constructor(code: ErrorCode, detail: string, more: ErrorDetails = {}) {
@@ -80,7 +80,7 @@ export class SchemaViolationError extends PosthornError {
   }
 }
 
-/** WDS-116, WDS-201: names the limit and the actual size. */
+/** The message names the limit and the actual size (WDS-116, WDS-201). */
 export class PayloadTooLargeError extends PosthornError {
   override readonly name = "PayloadTooLargeError";
   constructor(bytes: number, bytesMax: number) {
@@ -88,10 +88,10 @@ export class PayloadTooLargeError extends PosthornError {
   }
 }
 
-/** WDS-115: thrown by the library where the API answers `"duplicate": true`. */
+/** WDS-115: thrown by the library where the API returns `"duplicate": true`. */
 export class DuplicateEventError extends PosthornError {
   override readonly name = "DuplicateEventError";
-  /** Id of the event that was first published with this key. */
+  /** ID of the event that was first published with this key. */
   readonly eventId: string;
   constructor(eventId: string, code: "event_key_reused" | "conflict", detail: string) {
     super(code, detail);

@@ -34,7 +34,7 @@ export function isEventTypeName(text: string): boolean {
   return text.length <= eventTypeLengthMax && namePattern.test(text);
 }
 
-/** Reserved for the system: applications may not publish these. */
+/** Names that are reserved for the system. Applications may not publish them. */
 export function isSystemEventType(name: string): boolean {
   return name.startsWith(systemEventPrefix);
 }
@@ -49,7 +49,7 @@ export function matches(pattern: string, type: string): boolean {
 
 /** An event that an application published; immutable. Times are Unix milliseconds. */
 export interface PublishedEvent {
-  /** UUIDv7, also `Webhook-ID` and `Idempotency-Key` of every delivery. */
+  /** UUIDv7. It is also the `Webhook-ID` and the `Idempotency-Key` of every delivery. */
   readonly id: string;
   readonly tenantId: string;
   readonly eventType: string;
@@ -61,13 +61,13 @@ export interface PublishedEvent {
   readonly createdAt: number;
   /** Increases by one per event of a tenant. */
   readonly sequenceNumber: number;
-  /** Its position in the publisher's trace; null without a trace. */
+  /** The position of the event in the publisher's trace; null without a trace. */
   readonly trace: TraceContext | null;
-  /** What the gateway kept of the request that brought the event; null for published events. */
+  /** What the gateway stored about the request that contained the event; null for published events. */
   readonly relayed: Relayed | null;
 }
 
-/** TS16-54. */
+/** A link in an event, as defined by TS16-54. */
 export interface EventLink {
   readonly rel?: string;
   readonly method?: string;

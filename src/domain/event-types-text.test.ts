@@ -22,7 +22,7 @@ test("definitions of a schema become separate types, and a schema may refer to i
     },
     properties: {
       items: { type: "array", items: { $ref: "#/$defs/line item" } },
-      // Percent-encoded, as a fragment of a URL may be.
+      // Percent-encoded, which is allowed in a URL fragment.
       first: { $ref: "#/$defs/line%20item" },
     },
     additionalProperties: false,

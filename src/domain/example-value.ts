@@ -1,11 +1,11 @@
-/** An example value for a JSON Schema, for readers who want to see an event of a type. */
+/** An example value for a JSON Schema. It shows readers what an event of a type looks like. */
 import { isSchemaObject, type SchemaObject } from "./type-text.ts";
 
 const depthMax = 12;
 
 /**
- * The schema's example, default or constant, otherwise the simplest value of its type. Respects simple bounds and
- * formats. It does not solve patterns and conditions, so the schema may refuse the value.
+ * The schema's example, default or constant, or else the simplest value of its type. Respects simple bounds and
+ * formats. It ignores patterns and conditions, so the schema may refuse the value.
  */
 export function exampleValue(schema: unknown, root: unknown = schema, depth = 0): unknown {
   if (!isSchemaObject(schema) || depth > depthMax) return null;
@@ -21,7 +21,7 @@ export function exampleValue(schema: unknown, root: unknown = schema, depth = 0)
   return ofKind(kind, whole, root, depth + 1);
 }
 
-/** The schema merged with its first alternative and all its parts. */
+/** The schema merged with all schemas of `allOf` and with the first one of `anyOf` and of `oneOf`. */
 function merged(schema: SchemaObject, root: unknown): SchemaObject {
   const parts = [
     ...asList(schema["allOf"]),
@@ -105,7 +105,7 @@ function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as unknown[]) : [];
 }
 
-/** Only references within the document. */
+/** Resolves references within the document only. */
 function resolve(reference: string, root: unknown): unknown {
   if (!reference.startsWith("#")) return null;
   const names = reference

@@ -134,7 +134,7 @@ function step(of: Partial<TraceStep>): TraceStep {
   return { path: "", operator: "$eq", expected: null, actual: null, result: null, unknown: null, ...of };
 }
 
-/** Each condition must give the result of a filter with only this condition. */
+/** Each condition must give the same result as a filter with only this condition. */
 function judgeEachStep(
   trace: readonly TraceStep[],
   {
@@ -151,7 +151,7 @@ function judgeEachStep(
   }
 }
 
-/** The condition at the path, without the rules around it. */
+/** The condition at the path, without the rules that contain it. */
 function aloneOf(source: unknown, [part, ...rest]: readonly string[]): unknown {
   if (part === undefined) return source;
   if (part.startsWith("#")) return aloneOf((source as readonly unknown[])[Number(part.slice(1))], rest);
@@ -159,7 +159,7 @@ function aloneOf(source: unknown, [part, ...rest]: readonly string[]): unknown {
   return ["$and", "$or", "$not"].includes(part) ? inner : { [part]: inner };
 }
 
-/** Filters and messages from a small vocabulary, so that they often match. */
+/** Filters and messages use a small vocabulary, so that they often match. */
 class Draw {
   readonly #next: () => number;
 
@@ -228,7 +228,7 @@ class Draw {
     ]);
   }
 
-  /** The parts of it that a log may still have. */
+  /** The parts of the message that a log may still contain. */
   partOf({ body, headers, query, path }: FilteredMessage): PartlyKnownMessage {
     const part = (texts: Readonly<Record<string, string>>) =>
       Object.fromEntries(

@@ -3,11 +3,16 @@ import { canonicalText, compareNumbers, isRawNumber, type RawNumber } from "./js
 import { isRecord } from "./plain-record.ts";
 import { StepBudget } from "./step-budget.ts";
 
-/** How much of a value is shown per condition: it may be the whole body, and a filter may have 500 conditions. */
+/**
+ * Maximum characters of a value that are shown per condition. A value may be the whole body, and a filter may have 500
+ * conditions.
+ */
 const charactersMax = 200;
 const itemsMax = 10;
 
-/** The value as shortened JSON, in time independent of its size; null if it has no JSON form. */
+/**
+ * The value as shortened JSON. The time does not depend on the size of the value. Null if the value has no JSON form.
+ */
 function shownValue(value: unknown): string | null {
   if (!Array.isArray(value)) return plainText(value);
   const items = value.slice(0, itemsMax).map((one) => plainText(one) ?? "null");
@@ -30,29 +35,29 @@ function shortened(text: string): string {
 
 // Placeholders for values of a message that the request log does not contain.
 
-/** The value exists but is secret, so no log has it. */
+/** The value exists but is secret, so it is not logged. */
 export const masked: unique symbol = Symbol("masked");
-/** It is unknown whether there was a value. */
+/** It is unknown whether the value existed. */
 export const notKept: unique symbol = Symbol("not kept");
 
 export type Unknown = typeof masked | typeof notKept;
 
 // Filter rules over a message as JSON: `{"body": {"action": {"$in": ["opened"]}}}`. Compiled once. Evaluating a message
-// spends steps of a budget: one for each condition, and one for each item of a list in the message, however many
-// conditions compare it. Numbers are compared by value with all their digits (domain/json/lossless.ts), header names
-// case-insensitively.
+// spends steps of a budget: one for each condition, and one for each item of a list in the message, regardless of how
+// many conditions compare the item. Numbers are compared by value with all their digits (domain/json/lossless.ts), and
+// header names case-insensitively.
 
 /** The message that a filter evaluates. */
 export interface FilteredMessage {
   /** Parsed JSON with canonical numbers (`parseCanonical`); undefined if the body is not JSON. */
   readonly body: unknown;
-  /** Names in lower case. */
+  /** Indexed by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
   readonly path: string;
 }
 
-/** A message with parts that are no longer known. */
+/** A message of which some parts are no longer stored. */
 export interface PartlyKnownMessage {
   readonly body: unknown;
   readonly headers: Readonly<Record<string, string | Unknown>> | Unknown;
@@ -64,7 +69,7 @@ export interface Filter {
   /** The path of the rule that refuses the message, such as `body.action`; null if it passes. */
   (message: FilteredMessage, look?: Look): string | null;
   /**
-   * The same evaluation over the known parts. A result holds for the whole message; it is undefined if it depends on
+   * Evaluates the rules on the known parts. A result is valid for the whole message; it is undefined if it depends on
    * unknown parts. With a trace, every condition is recorded, including those that no longer affect the result.
    */
   readonly examine: (message: PartlyKnownMessage, trace?: TraceStep[]) => Verdict;
@@ -72,14 +77,14 @@ export interface Filter {
 
 /** One evaluated condition. `$or` and `$not` follow the conditions that they contain. */
 export interface TraceStep {
-  /** The rule's path, as in the request log. */
+  /** The path of the rule, as in the request log. */
   readonly path: string;
   readonly operator: string;
-  /** JSON, shortened; null for `$or` and `$not`. */
+  /** Shortened JSON; null for `$or` and `$not`. */
   readonly expected: string | null;
-  /** JSON, shortened; null if the value is absent or unknown. */
+  /** Shortened JSON; null if the value is absent or unknown. */
   readonly actual: string | null;
-  /** Null if it depends on unknown parts. */
+  /** Null if the result depends on unknown parts. */
   readonly result: boolean | null;
   /** Why the value is unknown; null if it is known. */
   readonly unknown: "masked" | "not_kept" | null;
@@ -116,7 +121,7 @@ export class Look {
   }
 }
 
-/** Values in the form in which conditions compare them: numbers by value. */
+/** Values in the form in which conditions compare them, with numbers compared by value. */
 class Items {
   readonly #plain: ReadonlySet<unknown>;
   readonly #numbers: ReadonlySet<string>;
@@ -141,13 +146,13 @@ interface Compiling {
   readonly at: string;
   readonly depth: number;
   readonly counted: { nodes: number };
-  /** Whether members are parts of a message, header names, query parameters, or members of a value. */
+  /** What the members are: parts of a message, header names, query parameters, or members of a value. */
   readonly of: "message" | "headers" | "query" | "text" | "value";
-  /** A new rule must be able to match; a stored rule is accepted as it is. */
+  /** Whether the rule is new. A new rule must be able to match; a stored rule is accepted unchanged. */
   readonly isStrict: boolean;
 }
 
-/** Throws InvalidRequestError, whose fields name the paths. */
+/** Throws an InvalidRequestError whose fields contain the paths. */
 export function compileFilter(source: unknown): Filter {
   return filterOf(source, false);
 }
@@ -200,7 +205,7 @@ function memberRule(name: string, value: unknown, inside: Compiling): Rule {
       if (isStrict)
         throw refused(
           at,
-          "never matches: headers, query parameters and the path are strings, which have no members",
+          "never matches: headers, query parameters and the path are strings, which have no fields",
         );
       return member(name, compile(value, inside));
     default:
@@ -209,7 +214,7 @@ function memberRule(name: string, value: unknown, inside: Compiling): Rule {
 }
 
 const partKinds = { body: "value", headers: "headers", query: "query", path: "text" } as const;
-/** A token of RFC 9110, section 5.6.2. */
+/** A header name is a token as defined in RFC 9110, section 5.6.2. */
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** `$and`, `$or`, `$not`, and the comparisons. */
@@ -264,7 +269,7 @@ function comparison(name: string, value: unknown, { at, of, isStrict }: Compilin
   };
 }
 
-/** Comparing long texts takes longer, and each value of a list is looked up. */
+/** Long strings take longer to compare, and each value of a list is looked up. */
 function stepsOf(value: unknown): number {
   if (Array.isArray(value)) return value.reduce<number>((steps, one) => steps + stepsOf(one), 1);
   return 1 + (typeof value === "string" ? Math.floor(value.length / charactersPerStep) : 0);
@@ -356,7 +361,10 @@ function ordered(value: unknown, fits: (order: number) => boolean): Test | null 
   };
 }
 
-/** Undefined for values without an order: of different types, or neither numbers nor strings. */
+/**
+ * Undefined for values that cannot be ordered because their types differ or because they are neither numbers nor
+ * strings.
+ */
 function orderOf(left: unknown, right: unknown): number | undefined {
   if (isNumeric(left) && isNumeric(right)) return compareNumbers(left, right);
   if (typeof left !== "string" || typeof right !== "string") return undefined;
@@ -379,7 +387,7 @@ function member(name: string, rule: Rule): Rule {
   return (given, look) => rule(memberOf(given, name), look);
 }
 
-/** Masked values are strings, which have no members; the members of a value that was not kept were not kept either. */
+/** Masked values are strings and have no members. If a value was not kept, its members were not kept either. */
 function memberOf(given: unknown, name: string): unknown {
   if (given === notKept) return notKept;
   return typeof given === "object" && given !== null && Object.hasOwn(given, name) && !isRawNumber(given)
@@ -387,7 +395,9 @@ function memberOf(given: unknown, name: string): unknown {
     : undefined;
 }
 
-/** Refused by the first rule that refuses. An undetermined rule does not matter if another one refuses. */
+/**
+ * The first rule that refuses determines the result. An undetermined rule does not matter if a different one refuses.
+ */
 function allOf(rules: readonly Rule[]): Rule {
   return (given, look) => {
     let verdict: Verdict = null;
@@ -402,7 +412,7 @@ function allOf(rules: readonly Rule[]): Rule {
   };
 }
 
-/** An undetermined rule does not matter if another one passes. */
+/** Passes if one rule passes. An undetermined rule does not matter if a different one passes. */
 function anyOf(rules: readonly Rule[], refusal: string): Rule {
   return (given, look) => {
     let verdict: Verdict = refusal;

@@ -1,27 +1,27 @@
 import type { WaitingFor } from "./delivery.ts";
 import type { Webhook } from "./webhook.ts";
 
-/** What holds back a waiting delivery: since when, until when if known, why, and how to end it sooner. */
+/** What holds back a waiting delivery: from when, until when (if known), why, and how to end it sooner. */
 export interface DeliveryGate {
   readonly gate: WaitingFor;
   /** Unix milliseconds; null if it was not recorded. */
   readonly since: number | null;
   /** Unix milliseconds; null if only a person or a response can open it. */
   readonly until: number | null;
-  /** One sentence. */
+  /** A single sentence. */
   readonly cause: string;
-  /** Null if waiting is the only option. */
+  /** Null if the only option is to wait. */
   readonly remedy: Remedy | null;
 }
 
 /** An API call that opens a gate. */
 export interface Remedy {
-  /** One sentence. */
+  /** A single sentence. */
   readonly text: string;
   readonly method: "GET" | "POST" | "PATCH" | "PUT";
-  /** Includes the query. */
+  /** Path of the call, including the query. */
   readonly path: string;
-  /** As JSON; null for a call without a body, or if the caller has to choose its contents. */
+  /** The JSON body; null for a call without a body, or if the caller has to choose its contents. */
   readonly body: Readonly<Record<string, unknown>> | null;
 }
 
@@ -29,11 +29,11 @@ export interface GateFacts {
   readonly gate: WaitingFor;
   /** Null for the gates of a webhook. */
   readonly deliveryId: string | null;
-  /** Undefined if it was deleted. */
+  /** Undefined if the webhook was deleted. */
   readonly webhook: Webhook | undefined;
-  /** The circuit was opened manually. */
+  /** Whether the circuit was opened manually. */
   readonly isForcedOpen: boolean;
-  /** Probes decide whether the circuit closes. */
+  /** Whether probes currently decide if the circuit closes. */
   readonly isHalfOpen: boolean;
 }
 
@@ -46,19 +46,19 @@ export function explainGate(facts: GateFacts): Pick<DeliveryGate, "cause" | "rem
 
 const causes: Readonly<Record<Exclude<WaitingFor, "inactive" | "paused" | "circuit_open">, string>> = {
   no_signing_key:
-    "The webhook has no signing key, and unsigned requests are not sent: its key is missing, or its profile now requires another kind.",
+    "The webhook has no signing key, and unsigned requests are not sent: its key is missing, or its profile now requires a different kind of key.",
   schedule: "It is not due yet: it waits for its next attempt, or its event was published with a delay.",
-  retry_after: "The receiver asked for a pause with Retry-After.",
-  rate_limit_pause: "The receiver answered 429 without saying how long to wait.",
+  retry_after: "The receiver requested a pause with Retry-After.",
+  rate_limit_pause: "The receiver responded with 429 and did not say how long to wait.",
   timeout_pause: "An attempt timed out.",
-  throttle_pause: "The receiver answered 502 or 504.",
+  throttle_pause: "The receiver responded with 502 or 504.",
   failure_pause: "A connection to the receiver ended without a response.",
   rate_limit: "The rate limit of the webhook is used up.",
   tenant_rate_limit: "The rate limit of the tenant is used up.",
   order: "The webhook delivers in order, and an earlier delivery has not ended.",
   concurrency: "The webhook has reached its limit of concurrent requests.",
-  capacity: "It is waiting for a free slot, or no worker serves its tenant.",
-  in_flight: "Its request is in flight.",
+  capacity: "The delivery is waiting for a concurrency slot, or no worker serves its tenant.",
+  in_flight: "The request is in flight.",
 };
 
 function causeOf(
@@ -68,9 +68,9 @@ function causeOf(
   if (gate === "inactive")
     return `The webhook is ${status}${statusReason === null ? "" : ` (${statusReason})`}.`;
   if (gate === "paused")
-    return `The webhook was paused by hand${typeof pause?.reason === "string" ? `: ${pause.reason}` : "."}`;
+    return `The webhook was paused manually${typeof pause?.reason === "string" ? `: ${pause.reason}` : "."}`;
   if (gate !== "circuit_open") return causes[gate];
-  if (isForcedOpen) return "The circuit was opened by hand.";
+  if (isForcedOpen) return "The circuit was opened manually.";
   return isHalfOpen
     ? "The circuit is half open after too many failed attempts: a few probes decide whether it closes, and all other deliveries wait."
     : "The circuit is open because too many attempts of the webhook failed.";
@@ -81,7 +81,7 @@ function remedyOf({ gate, deliveryId }: GateFacts, { id, tenantId, status }: Web
   switch (gate) {
     case "inactive":
       if (status === "unverified")
-        return call("Ask the receiver again whether it wants the events.", "POST", `${at}/verify`);
+        return call("Request verification from the receiver again.", "POST", `${at}/verify`);
       return call("Enable the webhook again.", "POST", `${at}/enable`);
     case "no_signing_key":
       return call(
@@ -113,7 +113,7 @@ function remedyOf({ gate, deliveryId }: GateFacts, { id, tenantId, status }: Web
       };
     case "schedule":
       if (deliveryId === null) return null;
-      return call("Retry it now.", "POST", `${at}/deliveries/${deliveryId}/retry`);
+      return call("Retry the delivery now.", "POST", `${at}/deliveries/${deliveryId}/retry`);
     default:
       return null;
   }

@@ -15,9 +15,9 @@ export interface EventContent {
   /** When the event happened, in Unix milliseconds. */
   readonly timestamp: number;
   readonly source: string | null;
-  /** The publisher's key; null when none was given. */
+  /** The publisher's key; null if none was given. */
   readonly idempotencyKey: string | null;
-  /** The published priority; a delivery may have been given another one manually. */
+  /** The published priority. A different priority may have been set manually for the delivery. */
   readonly eventPriority: Priority;
   readonly sequenceNumber: number;
   readonly contentType: string;
@@ -33,7 +33,10 @@ export interface RenderedContent {
   readonly headers: readonly string[];
 }
 
-/** Renders an event. Pure, and frozen once released: attempts before and after an upgrade must send the same bytes. */
+/**
+ * Renders an event. Pure. Must not change after its release, because attempts before and after an upgrade must send the
+ * same bytes.
+ */
 type PayloadRenderer = (content: EventContent) => RenderedContent;
 
 const noContentHeaders: readonly string[] = [];
@@ -41,7 +44,7 @@ const noContentHeaders: readonly string[] = [];
 export const standardContentType = "application/json";
 
 /**
- * The body of profile `standard`: JSON with `type`, `timestamp` and `data`, and `metadata` and `links` if given
+ * The body of the profile `standard`: JSON with `type`, `timestamp` and `data`, and `metadata` and `links` if given
  * (TS16-42, 43). Posthorn's part is minified (TS16-50); the publisher's part is unchanged. Nothing about the delivery
  * itself is included (TS16-53).
  */
@@ -58,7 +61,7 @@ export function renderStandardPayload(
   return Buffer.from(`${standardHead(eventType, timestamp)}${dataJson}${tail}}`);
 }
 
-/** The stored bytes are sent unchanged, both the standard object and raw content (TS16-41). */
+/** The stored bytes are sent unchanged, both for the standard object and for raw content (TS16-41). */
 function renderStandard({ contentType, body }: EventContent): RenderedContent {
   return { contentType, body, headers: noContentHeaders };
 }
@@ -80,14 +83,15 @@ export function isEmptyData(
 
 const closeBrace = 0x7d;
 
-/** Everything before `data`; ASCII, because event types are. */
+/** Everything before `data`. ASCII, because event types are ASCII. */
 function standardHead(eventType: string, timestamp: number): string {
   return `{"type":"${eventType}","timestamp":"${new Date(timestamp).toISOString()}","data":`;
 }
 
 /**
  * CloudEvents 1.0 over HTTP: structured mode (one JSON object) and binary mode (attributes as `ce-*` headers, data as
- * the body). `id` is the event's id; `source` is the publisher's as a URI reference, or derived from the tenant's name.
+ * the body). `id` is the event's ID. `source` is the publisher's source as a URI reference, or is derived from the
+ * tenant's name.
  */
 function renderCloudEventStructured(content: EventContent): RenderedContent {
   const attributes = JSON.stringify({
@@ -184,8 +188,8 @@ const valueBytesMax = 256;
 /**
  * The standard object reduced to what a receiver needs to ask its provider for the rest (TS16-49): the identifiers of
  * `data`, as they were written, and `links`. An identifier is a string, a number, or a list of these, named `id` or
- * `uuid`, or with a name that ends in `_id`, `_ids`, `Id` or `Ids`. If there is none, or the event has another media
- * type, `data` contains the id of the event.
+ * `uuid`, or with a name that ends in `_id`, `_ids`, `Id` or `Ids`. If there is none, or the event has a different
+ * media type, `data` contains the ID of the event.
  */
 function renderStandardThin(content: EventContent): RenderedContent {
   const { eventType, timestamp, eventId, raw, body } = content;
@@ -231,7 +235,7 @@ const openBracket = 0x5b;
 const openBrace = 0x7b;
 
 /**
- * Profile `x-webhook`: the event object of WDS-81 to 88. `idempotency_key` is the publisher's, or the event's id if
+ * Profile `x-webhook`: the event object of WDS-81 to 88. `idempotency_key` is the publisher's key, or the event's ID if
  * none was given (WDS-172). Raw content is sent unchanged, because the object cannot contain other media types.
  */
 function renderXWebhook(content: EventContent): RenderedContent {
@@ -258,7 +262,7 @@ const renderers: Readonly<Record<PayloadFormatName, PayloadRenderer>> = {
   "standard-thin": renderStandardThin,
 };
 
-/** The message of an event in a format: the same for every attempt of all its deliveries. */
+/** The message of an event in a format. It is the same for every attempt of all its deliveries. */
 export function renderPayload(format: PayloadFormatName, content: EventContent): RenderedContent {
   return renderers[format](content);
 }

@@ -10,7 +10,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return prototype === null || prototype === Object.prototype;
 }
 
-/** Size of the value as JSON in bytes; null if it cannot be written as JSON. */
+/** Size of the value in bytes when written as JSON; null if it cannot be written as JSON. */
 export function jsonBytes(value: unknown): number | null {
   try {
     const text = JSON.stringify(value);

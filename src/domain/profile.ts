@@ -13,7 +13,7 @@ export interface Profile {
   readonly description: string;
   readonly classification: ClassificationTable;
   readonly schedule: RetrySchedule;
-  /** Smallest delay before a retry after a failure of this category (WDS-118 to 121), applied after jitter. */
+  /** Minimum delay before a retry after a failure of this category (WDS-118 to 121), applied after jitter. */
   readonly retryDelayFloorsMs: Readonly<Partial<Record<FailureCategory, number>>>;
   /** A delivery older than this is dead-lettered as `expired`. */
   readonly ageMsMax: number;
@@ -30,20 +30,20 @@ export interface Profile {
   readonly pauses: PauseRules;
   readonly disable: DisableRules;
   readonly circuitBreaker: CircuitBreakerConfig;
-  /** Statuses that say nothing about the endpoint's health; the circuit breaker does not count them. */
+  /** Statuses that say nothing about the endpoint's health, so the circuit breaker does not count them. */
   readonly circuitBreakerIgnoresStatuses: readonly number[];
-  /** Used if a webhook sets no limit; null means unlimited. */
+  /** Used if a webhook sets no limit itself; null means unlimited. */
   readonly rateLimit: RateLimitConfig | null;
-  /** The schemes of a webhook that chooses none itself. */
+  /** The schemes of a webhook that does not choose any itself. */
   readonly signatureSchemes: readonly SignatureSchemeName[];
   readonly signatureSchemesAllowed: readonly SignatureSchemeName[];
-  /** The first is the default; a webhook may choose another one. */
+  /** The first format is the default; a webhook may choose a different one. */
   readonly payloadFormats: readonly [PayloadFormatName, ...PayloadFormatName[]];
-  /** An event whose `data` has no members is dead-lettered as `empty_data` instead of being sent (TS16-48). */
+  /** Whether an event whose `data` has no members is dead-lettered as `empty_data` instead of being sent (TS16-48). */
   readonly emptyDataRefused: boolean;
   /**
-   * Headers that differ between attempts or webhooks, in the order they are sent. Credentials and custom headers
-   * follow.
+   * Headers that differ between attempts or webhooks, in the order in which they are sent. Credentials and custom
+   * headers follow.
    */
   readonly headers: readonly ProfileHeader[];
   /** Sent in addition while a webhook migrates from one family of headers to the other. */
@@ -70,9 +70,9 @@ export type ProfileHeader =
   | { readonly name: string; readonly literal: string };
 
 /**
- * `idempotency_key` is the event's id as a structured string; `publisher_key` is the publisher's own key, unchanged. A
- * signature is omitted if none of the webhook's schemes creates it. `content_format` is the `ce-*` headers of a binary
- * CloudEvent, and empty for other formats.
+ * `idempotency_key` is the event's ID as a structured string. `publisher_key` is the publisher's own key, unchanged. A
+ * signature is omitted if none of the webhook's schemes creates it. `content_format` means the `ce-*` headers of a
+ * binary CloudEvent; it is empty for other formats.
  */
 export const headerValueSources = [
   "content_type",
@@ -98,13 +98,13 @@ export type HeaderValueSource = (typeof headerValueSources)[number];
 
 /** Requirements that a webhook of the profile must meet before it is served. */
 export interface RegistrationRules {
-  /** How its receiver proves that it wants events, unless the webhook sets another method. */
+  /** How the receiver proves that it wants events, unless the webhook sets a different method. */
   readonly verification: VerificationMethod;
-  /** Verification cannot be disabled. */
+  /** Whether verification is required and cannot be disabled. */
   readonly verificationRequired: boolean;
-  /** A bearer token or OAuth 2.0 client is required (CEW-3-1). */
+  /** Whether a bearer token or an OAuth 2.0 client is required (CEW-3-1). */
   readonly bearerTokenRequired: boolean;
-  /** A 308 may change the stored URL if owner and receiver agreed on it (EDS-9.2.4-3). */
+  /** Whether a 308 may change the stored URL if owner and receiver agreed on it (EDS-9.2.4-3). */
   readonly permanentRedirectAllowed: boolean;
 }
 
@@ -124,27 +124,30 @@ export interface ClassificationTable {
   readonly statuses: Readonly<Record<number, StatusRule>>;
   readonly classes: Readonly<Record<number, StatusRule>>;
   readonly fallback: StatusRule;
-  /** For a response with incomplete framing: transient with unknown receiver state, or decided by the status line. */
+  /**
+   * How a response with incomplete framing is classified: as transient with unknown receiver state, or by its status
+   * line.
+   */
   readonly incompleteResponse: "transient" | "by_status";
   readonly failures: Readonly<Record<"timeout" | "network" | "dns" | "ssl" | "protocol", StatusRule>>;
 }
 
 export interface StatusRule {
   readonly outcome: Outcome;
-  /** Absent for accepted. */
+  /** Absent if accepted. */
   readonly category?: FailureCategory;
   readonly attention?: Attention;
-  /** The status leaves open whether the request was processed, as 408 and 504 do (EDS-9.2.2). */
+  /** Whether the status leaves open that the request was processed, as 408 and 504 do (EDS-9.2.2). */
   readonly receiverStateUnknown?: true;
   /** The code of a transient outcome, if the profile's document defines one. */
   readonly reason?: string;
 }
 
-/** Delays between requests. Both forms have a finite number of attempts (EDS-11.8-1). */
+/** Delays between requests. Both forms have a limited number of attempts (EDS-11.8-1). */
 export type RetrySchedule =
   | {
       readonly kind: "list";
-      /** Delay before attempt k+1 after attempt k, so `delaysMs.length + 1` requests in total. */
+      /** Delay before attempt k+1 after attempt k, so the total is `delaysMs.length + 1` requests. */
       readonly delaysMs: readonly number[];
       readonly jitter: Jitter;
     }
@@ -166,28 +169,28 @@ export interface Jitter {
   readonly to: number;
 }
 
-/** When one failure pauses the whole endpoint, not only its delivery. */
+/** Rules for failures that pause the whole endpoint instead of only their delivery. */
 export interface PauseRules {
-  /** Statuses whose Retry-After pauses every delivery of the webhook. */
+  /** Statuses for which Retry-After pauses every delivery of the webhook. */
   readonly retryAfterStatuses: readonly number[];
   /** Minimum pause by category, with or without Retry-After: `{ rate_limit: 60000, timeout: 60000 }`. */
   readonly categoriesMs: Readonly<Partial<Record<FailureCategory, number>>>;
   /** Minimum pause when the connection ended without a response (TS16-101); 0 for none. */
   readonly unansweredMs: number;
-  /** Statuses after which the endpoint is throttled, and for how long (TS16-91). */
+  /** Statuses after which the endpoint is throttled, and the duration (TS16-91). */
   readonly throttleStatusesMs: Readonly<Record<number, number>>;
 }
 
-/** When a webhook is disabled until a person enables it again. */
+/** Rules for disabling a webhook until a person enables it again. */
 export interface DisableRules {
-  /** Statuses that suspend the webhook at once. */
+  /** Statuses that suspend the webhook immediately. */
   readonly suspendStatuses: readonly number[];
   /** A webhook suspended for this long becomes `disabled`. */
   readonly suspendedToDisabledMs: number;
-  /** The webhook is disabled after only these statuses for this long. */
+  /** The webhook is disabled once it has received only these statuses for this long. */
   readonly persistentStatuses: readonly number[];
   readonly persistentMs: number;
-  /** This many terminal outcomes in a row suspend the webhook; 0 means never. */
+  /** This many consecutive terminal outcomes suspend the webhook; 0 means never. */
   readonly consecutiveTerminalMax: number;
   /**
    * Whether an exhausted delivery disables the webhook: `never`, `always`, or only `without_success` since its first
@@ -195,13 +198,12 @@ export interface DisableRules {
    */
   readonly onExhausted: "never" | "always" | "without_success";
   /**
-   * Also requires that the webhook has failed this long without an accepted attempt, because schedules may end within
-   * seconds.
+   * Additional condition: the webhook must have failed for this long without an accepted attempt, because schedules may
+   * end within seconds.
    */
   readonly exhaustedMsMin: number;
 }
 
-/** WDS-52 to 57. */
 export interface CircuitBreakerConfig {
   readonly enabled: boolean;
   readonly errorThresholdPercentage: number;
@@ -211,7 +213,6 @@ export interface CircuitBreakerConfig {
   readonly halfOpenMaxCalls: number;
 }
 
-/** WDS-59, 60. */
 export interface RateLimitConfig {
   readonly requestsPerMinute: number;
   readonly burst: number;

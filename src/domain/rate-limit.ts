@@ -35,22 +35,25 @@ export function reconfigureBucket(bucket: RateBucket, config: RateLimitConfig): 
 }
 
 /**
- * Ms until the next request may be sent; 0 if it may be sent now. Takes no token. After the clock was set back, the
- * wait counts once from now; otherwise each call would restart it.
+ * Ms until the next request may be sent; 0 if it may be sent now. Takes no token. If the clock was set back, the wait
+ * restarts once from now; otherwise each call would restart it.
  */
 export function peekWaitMs(bucket: RateBucket, now: number): number {
   bucket.fullAt = Math.min(bucket.fullAt, fullAtMax(bucket, now));
   return Math.max(0, Math.ceil(bucket.fullAt - bucket.toleranceMs - now));
 }
 
-/** Takes one token and returns 0, or returns the ms until a token is available if no other caller takes it first. */
+/**
+ * Takes one token and returns 0. If none is available, returns the ms until one is, unless another caller takes it
+ * first.
+ */
 export function tryTake(bucket: RateBucket, now: number): number {
   const waitMs = peekWaitMs(bucket, now);
   if (waitMs === 0) take(bucket, now);
   return waitMs;
 }
 
-/** Takes one token from every bucket or from none. Returns the longest wait in ms, or 0 if taken. */
+/** Takes one token from every bucket or from none. Returns the longest wait in ms; 0 if the tokens were taken. */
 export function tryTakeAll(buckets: readonly RateBucket[], now: number): number {
   let waitMs = 0;
   for (const bucket of buckets) waitMs = Math.max(waitMs, peekWaitMs(bucket, now));
@@ -59,7 +62,7 @@ export function tryTakeAll(buckets: readonly RateBucket[], now: number): number 
 }
 
 /**
- * Counts a request that was permitted elsewhere, for example by a bucket that processes share. An empty bucket stays
+ * Counts a request that was permitted elsewhere, for example by a bucket that processes share. An empty bucket remains
  * empty.
  */
 export function spend(bucket: RateBucket, now: number): void {
@@ -77,7 +80,7 @@ export function giveBack(bucket: RateBucket): void {
   bucket.fullAt -= bucket.intervalMs;
 }
 
-/** The limit that satisfies all given limits: smallest rate, smallest burst; null if there is none. */
+/** The limit that satisfies all given limits, with the smallest rate and the smallest burst; null if there are none. */
 export function strictestLimit(limits: readonly (RateLimitConfig | null)[]): RateLimitConfig | null {
   let strictest: RateLimitConfig | null = null;
   for (const limit of limits) {

@@ -1,32 +1,32 @@
 /**
- * A request costs work while it is young, and afterwards only a socket (docs/decisions/request-age.md). It is active
- * for one second. Then it counts as a waiting request, and from five seconds on as one that probably hangs.
+ * A request uses CPU while it is young, and later only a socket (docs/decisions/request-age.md). It is active for one
+ * second. Then it counts as a waiting request, and after five seconds as one that probably hangs.
  */
 export const waitingAfterMs = 1_000;
 export const hangingAfterMs = 5_000;
 
-/** Held slots by share. */
+/** Number of slots held, by share. */
 export type HeldSlots = number[];
 
 export interface SlotShare {
   readonly size: number;
-  /** A tenant may take a slot while it holds less than this multiple of the free slots, without the spared ones. */
+  /** A tenant may take a slot while it holds less than this multiple of the free slots, excluding the reserved ones. */
   readonly tenantMultiple: number;
 }
 
-/** The same for a webhook or a source, relative to the slots that its tenant may still take. */
+/** Like `tenantMultiple` for a webhook or a source, relative to the slots that its tenant may still take. */
 const keyMultiple = 2;
-/** One slot in 25 is only for tenants that hold fewer slots than are free, so that many busy tenants leave some. */
+/** One slot in 25 is reserved for tenants that hold fewer slots than are free, so that many busy tenants leave some. */
 const sparedPart = 1 / 25;
 
 /**
  * Slots that tenants share, and within a tenant its webhooks or sources.
  *
  * Shares are nested: share 0 has all slots, and a request of a narrower share counts in the wider ones too. Within
- * each share a dynamic threshold holds (Choudhury and Hahne): a tenant may take a slot only while it holds less than a
- * multiple of the free slots. A single busy tenant therefore uses most of a share, several busy tenants get equal
- * parts, and some slots are left for the next tenant, however many tenants are busy. Where only one tenant has
- * webhooks, the threshold holds between its webhooks alone.
+ * each share, a dynamic threshold applies (Choudhury and Hahne): a tenant may take a slot only while it holds less
+ * than a multiple of the free slots. A single busy tenant therefore uses most of a share, several busy tenants get
+ * equal parts, and some slots are left for the next tenant, however many tenants are busy. Where only one tenant has
+ * webhooks, the threshold applies between its webhooks only.
  */
 export class SharedSlots {
   readonly #shares: readonly SlotShare[];
@@ -77,7 +77,7 @@ export interface SlotOwner {
   readonly key: string;
 }
 
-/** A waiting request, until `WaitingSlots.free`. */
+/** A waiting request. It ends with `WaitingSlots.free`. */
 export interface WaitingSlot {
   readonly owner: SlotOwner;
   readonly weight: number;
@@ -86,9 +86,9 @@ export interface WaitingSlot {
 
 const all = 0;
 const hanging = 1;
-/** Requests that hang do not take the last quarter, which receivers that are only slow need. */
+/** Requests that hang do not take the last quarter of the slots, so that receivers that are merely slow can use it. */
 const hangingPart = 3 / 4;
-/** A larger body counts as several requests, which bounds the memory. */
+/** A larger body counts as several requests, which limits the memory use. */
 const bytesPerSlot = 65_536;
 
 /** The requests of this process that have waited for a second: deliveries, forwarded messages and verifications. */
@@ -118,8 +118,8 @@ export class WaitingSlots {
   }
 
   /**
-   * Null if the request has to stay active. `isHanging`: the request is older than five seconds, or its receiver did
-   * not respond last time.
+   * Null if the request has to stay active. `isHanging`: whether the request is older than five seconds, or its
+   * receiver did not respond last time.
    */
   take(owner: SlotOwner, bytes: number, isHanging: boolean): WaitingSlot | null {
     const narrowest = isHanging ? hanging : all;
@@ -133,7 +133,10 @@ export class WaitingSlots {
     return { owner, weight, isHanging };
   }
 
-  /** Marks a request as hanging after five seconds, even beyond the share for those, because it cannot be revoked. */
+  /**
+   * Marks a request as hanging after five seconds, even if the share for hanging requests is full, because the slot
+   * cannot be revoked.
+   */
   hangs(slot: WaitingSlot): void {
     if (slot.isHanging) return;
     slot.isHanging = true;

@@ -15,7 +15,7 @@ import {
 
 const plain = { category: undefined, floorsMs: {}, retryAfterMs: null };
 
-// EDS-9.6-4: base 1 s, cap 600 s, full jitter.
+// EDS-9.6-4: base delay 1 s, cap 600 s, full jitter.
 const fullJitter: RetrySchedule = {
   kind: "exponential",
   attemptsMax: 20,
@@ -24,7 +24,7 @@ const fullJitter: RetrySchedule = {
   delayMsMax: 600_000,
   jitter: { from: 0, to: 1 },
 };
-// WDS-46 to 49 and 122: 1 s doubling to 300 s, plus or minus a quarter.
+// WDS-46 to 49 and 122: 1 s, doubled up to 300 s, plus or minus a quarter.
 const quarter: RetrySchedule = {
   kind: "exponential",
   attemptsMax: 5,

@@ -14,7 +14,7 @@ export function attemptsMax(schedule: RetrySchedule): number {
 
 export interface NextDelayQuery {
   readonly schedule: RetrySchedule;
-  /** Requests sent so far, from 1. */
+  /** Number of requests sent so far, starting at 1. */
   readonly attemptCount: number;
   /** Uniform in [0, 1). */
   readonly random: number;
@@ -59,15 +59,15 @@ function exponentialDelayMs(
 }
 
 /**
- * One reason why a schedule is invalid. `field` is a path inside it such as `delaysMs[3]`, empty for the whole
- * schedule.
+ * One reason why a schedule is invalid. `field` is a path inside the schedule, such as `delaysMs[3]`; it is empty for
+ * the whole schedule.
  */
 export interface ScheduleProblem {
   readonly field: string;
   readonly problem: string;
 }
 
-/** Every problem of an untrusted schedule; if there is none, it is a `RetrySchedule` (EDS-9.6-3, TS16-108). */
+/** All problems of an untrusted schedule. If there are none, it is a valid `RetrySchedule` (EDS-9.6-3, TS16-108). */
 export function validateSchedule(candidate: unknown): readonly ScheduleProblem[] {
   if (!isRecord(candidate)) return [{ field: "", problem: "must be an object" }];
   switch (candidate["kind"]) {
@@ -109,7 +109,7 @@ function listProblems(candidate: Record<string, unknown>): ScheduleProblem[] {
   if (delaysMs.length >= scheduleAttemptsMax) {
     return [{ field: "delaysMs", problem: `must have at most ${scheduleAttemptsMax - 1} delays` }];
   }
-  // Not flatMap, which would skip the holes of a sparse array.
+  // `flatMap` is not suitable, because it would skip the holes of a sparse array.
   return Array.from(delaysMs, (delayMs: unknown, index) => {
     return numberProblems(`delaysMs[${index}]`, delayMs, 0, scheduleDelayMsMax);
   }).flat();
@@ -124,7 +124,7 @@ function exponentialProblems(candidate: Record<string, unknown>): ScheduleProble
   return [
     ...problems,
     ...numberProblems("baseDelayMs", candidate["baseDelayMs"], 1, scheduleDelayMsMax),
-    // Below 1, the expected delay would decrease from retry to retry (EDS-9.6-1).
+    // Below 1, the expected delay would decrease with each retry (EDS-9.6-1).
     ...numberProblems("multiplier", candidate["multiplier"], 1, 100),
     ...numberProblems("delayMsMax", candidate["delayMsMax"], 1, scheduleDelayMsMax),
   ];
@@ -145,7 +145,7 @@ function jitterProblems(jitter: unknown): ScheduleProblem[] {
 }
 
 function numberProblems(field: string, value: unknown, min: number, max: number): ScheduleProblem[] {
-  // NaN fails both comparisons, so this must be the positive form of the test.
+  // NaN fails both comparisons, so the test must be written in this positive form.
   if (typeof value === "number" && value >= min && value <= max) return [];
   return [{ field, problem: `must be a number from ${min} to ${max}` }];
 }
@@ -154,18 +154,19 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-/** Bounds of a single pause. */
+/** Minimum and maximum of a single pause. */
 export interface BackoffBounds {
   readonly delayMsMin: number;
   readonly delayMsMax: number;
 }
 
-/** Enough doublings for every bound, and still finite, so that multiplying by zero gives zero. */
+/** Enough doublings for every limit, and still finite, so that multiplying by zero gives zero. */
 const doublingsMax = 50;
 
 /**
  * The length of the next pause; each is twice as long as the one before. With `random`, the result is between half and
- * all of that, so that clients that failed together do not retry together. Without it, the result is the full length.
+ * all of that, so that clients that failed at the same time do not retry at the same time. Without it, the result is
+ * the full length.
  */
 export function backoffMs(
   { delayMsMin, delayMsMax }: BackoffBounds,
@@ -192,7 +193,7 @@ export class Backoff {
     return delayMs;
   }
 
-  /** Call after a success: the next pause is the shortest again. */
+  /** Call after a success. The next pause is then the shortest again. */
   reset(): void {
     this.#pauses = 0;
   }

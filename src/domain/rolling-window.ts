@@ -15,7 +15,7 @@ export interface RollingWindow {
    * idle.
    */
   slices: Uint32Array | null;
-  /** How often results were cleared early, so that a copy elsewhere can clear them too. */
+  /** How often results were cleared early, so that a copy of the window in another process can clear them too. */
   clearings: number;
 }
 
@@ -77,8 +77,8 @@ export function addResults(window: RollingWindow, results: readonly SliceResults
 export function advanceWindow(window: RollingWindow, now: number): void {
   const slice = Math.floor((now * sliceCount) / window.sizeMs);
   const passed = slice - window.head;
-  // If the clock was set back by less than a window, results count into the newest slice; by more, the window is
-  // cleared.
+  // If the clock was set back by less than a window, results count into the newest slice. If it was set back further,
+  // the window is cleared.
   if (passed <= 0 && passed > -sliceCount) return;
   if (passed < 0) clearWindow(window);
   else if (passed >= sliceCount) emptyAll(window);

@@ -39,7 +39,7 @@ const types: readonly (readonly [unknown, string])[] = [
     '{\n  "a b"?: string;\n  c: number;\n}',
   ],
   [{ properties: { a: true }, required: ["a"] }, "{\n  a: unknown;\n  [name: string]: unknown;\n}"],
-  // Constraints that TypeScript cannot express are omitted, so the type is wider.
+  // Constraints that TypeScript cannot express are omitted, so the type accepts more than the schema.
   [{ not: { type: "string" } }, "unknown"],
   [JSON.parse('{"if":{"type":"string"},"then":{"const":"a"}}'), "unknown"],
 ];

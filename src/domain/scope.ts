@@ -16,7 +16,7 @@ export const portalCapabilities = [
 ] as const;
 export type PortalCapability = (typeof portalCapabilities)[number];
 
-/** Capabilities of a session that names none. Reading and replacing secrets is included only if named. */
+/** Capabilities of a session that names none. Reading and replacing secrets is excluded unless it is named. */
 export const portalCapabilitiesDefault: readonly PortalCapability[] = [
   "endpoints:read",
   "endpoints:write",
@@ -26,18 +26,21 @@ export const portalCapabilitiesDefault: readonly PortalCapability[] = [
   "test:send",
 ];
 
-/** The scope of a call: `tenantId: null` is an administrator; with a tenant set, rows of other tenants do not exist. */
+/**
+ * The scope of a call. `tenantId: null` means an administrator. If a tenant is set, rows of other tenants do not exist
+ * for the call.
+ */
 export interface Scope {
   readonly tenantId: string | null;
   /** Set for a customer in the portal; absent for callers with an API key. */
   readonly portal?: PortalScope;
-  /** Set for a call that is audited; absent for calls that do not come from outside. */
+  /** Set for a call that is audited; absent for calls that do not come from an external caller. */
   readonly audit?: AuditTrail;
 }
 
 /** What a portal session may see and do within its tenant. */
 export interface PortalScope {
-  /** Other webhooks do not exist for the session; null means all. */
+  /** The webhooks that exist for the session; null means all. */
   readonly webhookIds: ReadonlySet<string> | null;
   readonly capabilities: ReadonlySet<PortalCapability>;
   /** The user of the session, as the host names them. */
@@ -48,9 +51,9 @@ export interface PortalScope {
 
 /** The audit row of a call. Code that changes the store writes the row in the same transaction. */
 export interface AuditTrail {
-  /** The row, which counts as written from now on. For a change that is made completely or rejected. */
+  /** Returns the row, which counts as written from now on. For a change that is either made completely or rejected. */
   take(target?: AuditedTarget): AuditRecord | undefined;
-  /** The row for an attempt that may be refused; call `written` if it was not. */
+  /** Returns the row for an attempt that may be refused. Call `written` if it was not refused. */
   peek(target?: AuditedTarget): AuditRecord | undefined;
   written(): void;
 }
@@ -73,7 +76,7 @@ export interface AuditRecord {
   /** The route, such as `PATCH /v1/webhooks/{id}`. */
   readonly route: string;
   readonly target: { readonly type: string; readonly id: string | null };
-  /** Keyed by API field. */
+  /** Indexed by API field. */
   readonly changes: Readonly<Record<string, AuditChange>>;
   /** Remote address of the caller's connection. */
   readonly address: string | null;
@@ -82,7 +85,7 @@ export interface AuditRecord {
 
 export const auditActorKinds = ["api_key", "dashboard_session", "portal_session", "anonymous"] as const;
 
-/** `anonymous` has no key, such as a receiver that permits deliveries. */
+/** `anonymous`: a caller without a key, such as a receiver that permits deliveries. */
 export interface AuditActor {
   readonly kind: (typeof auditActorKinds)[number];
   readonly keyId: string | null;

@@ -77,7 +77,7 @@ for (const sources of [25, 200])
     const places = new Places({ totalMax: 100, perKeyMax: 20 }, waiting);
     const held = new Map<number, number>();
     for (let now = 0; now < 60_000; now += 1_000) {
-      // Senders that found no slot retry after a second.
+      // Senders that found no slot try again after a second.
       for (let source = 0; source < sources; source += 1)
         for (let sender = held.get(source) ?? 0; sender < 22; sender += 1)
           if (places.take({ tenantId: "hanging", key: `s${source}` }, 100, now) !== null)

@@ -10,7 +10,7 @@ import {
 export interface PlacesLimits {
   /** Maximum active requests. */
   readonly totalMax: number;
-  /** Maximum requests under one key, active and waiting ones together. */
+  /** Maximum requests per key, active and waiting ones together. */
   readonly perKeyMax: number;
 }
 
@@ -55,7 +55,7 @@ export class Places {
     this.#all = new Crowd(limits.totalMax);
   }
 
-  /** Requests that hold a slot now, including waiting ones. */
+  /** Number of requests that hold a slot now, including waiting ones. */
   get total(): number {
     return this.#all.taken;
   }
@@ -83,8 +83,8 @@ export class Places {
   }
 
   /**
-   * When a sender that found no slot should retry. Each call returns a slightly later time than the one before. Senders
-   * with the same time would return together, again and again, and block all others.
+   * When a sender that found no slot should retry. Each call returns a slightly later time than the previous one.
+   * Senders with the same time would return together repeatedly and block all others.
    */
   returnsInMs(key: string, now: number): number {
     const own = this.#byKey.get(key);
@@ -101,7 +101,7 @@ export class Places {
     if (own.taken === 0) this.#byKey.delete(owner.key);
   }
 
-  /** Requests only need to age when another one needs a slot, so no timer is required. */
+  /** Requests only need to be moved to waiting slots when another request needs a slot, so no timer is required. */
   #age(now: number): void {
     if (this.#waitingSlots === null) return;
     for (const held of this.#aging) {
@@ -125,20 +125,20 @@ export class Places {
 
 const waitMsMin = 1_000;
 const waitMsMax = 60_000;
-/** Ten senders return per second while a destination hangs, or before its response time is known. */
+/** Number of senders asked to return per second while a destination hangs, or before its response time is known. */
 const gapMsMax = 100;
-/** Weight of one more request in the mean duration. */
+/** Weight of each new request in the mean duration. */
 const newestShare = 0.2;
 
 /** The holders of slots, and the senders that were asked to retry. */
 class Crowd {
   readonly #max: number;
   taken = 0;
-  /** How many of them are not waiting. */
+  /** Number of active requests, excluding waiting ones. */
   active = 0;
-  /** When the last sender is due to return. */
+  /** When the last of the senders that were asked to retry is due. */
   #returnsAt = 0;
-  /** Moving average of how long a slot is held; null before the first was freed. */
+  /** Moving average of how long a slot is held; null before the first slot was released. */
   #heldMs: number | null = null;
 
   constructor(max: number) {
@@ -149,7 +149,7 @@ class Crowd {
     return this.taken >= this.#max;
   }
 
-  /** The clock may have been set back while the slot was held. */
+  /** The result may be negative if the clock was set back while the slot was held. */
   free(clockedMs: number): void {
     this.taken -= 1;
     const heldMs = Math.max(0, clockedMs);

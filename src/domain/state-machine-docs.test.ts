@@ -10,7 +10,7 @@ const ageMsMax = 1_000_000;
 
 interface Scenario {
   readonly event: DeliveryEvent;
-  /** Allowed texts of the column "When", besides `always`. */
+  /** Allowed values of the column "When", besides `always`. */
   readonly when: readonly string[];
   readonly attemptCount?: number;
   readonly now?: number;
@@ -48,7 +48,7 @@ const scenarios: readonly Scenario[] = [
   { event: { kind: "compose_failed" }, when: [] },
 ];
 
-/** The behaviour of the code, in the words of the table. */
+/** The behaviour of the code, worded like the table. */
 function observed(
   state: DeliveryState,
   scenario: Scenario,

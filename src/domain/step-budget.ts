@@ -7,8 +7,8 @@ export class StepsSpentError extends Error {
 }
 
 /**
- * Bounds the work of filters and other rules on one message. A step costs about as much as one comparison. Steps are
- * counted instead of measuring time, so that the result does not depend on how busy the machine is.
+ * Limits the work that filters and other rules do for one message. A step costs about as much as one comparison. Steps
+ * are counted instead of measuring time, so that the result does not depend on how busy the machine is.
  */
 export class StepBudget {
   readonly #stepsMax: number;

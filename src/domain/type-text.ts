@@ -1,6 +1,6 @@
 const columnsMax = 110;
 
-/** A comment for editors, or nothing. The text is user input, so it must not be able to end the comment. */
+/** A comment for editors, or an empty string. The text is user input, so it must not be able to end the comment. */
 export function commentLines(paragraphs: readonly string[], margin: string): string {
   const lines = paragraphs
     .flatMap((text) => text.replaceAll("*/", "*\\/").split("\n"))
@@ -44,7 +44,7 @@ export function typeOfSchema(schema: unknown, context: TypeContext): string {
   return parts.length === 0 ? "unknown" : parts.map((part) => inside(part, parts.length > 1)).join(" & ");
 }
 
-/** `interface Name {…}` if possible, which editors display in a shorter form, otherwise `type Name = …`. */
+/** `interface Name {…}` if possible, because editors display it in a shorter form; otherwise `type Name = …`. */
 export function declarationOf(name: string, schema: unknown, context: TypeContext): string {
   const text = typeOfSchema(schema, context);
   const isPlainObject = text.startsWith("{") && matchingEnd(text) === text.length - 1;
@@ -58,7 +58,7 @@ export function isSchemaObject(value: unknown): value is SchemaObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The type from the schema's own keywords. */
+/** The type that results from the schema's own keywords. */
 function own(schema: SchemaObject, context: TypeContext): string {
   const { $ref: reference, enum: choices, type } = schema;
   if (typeof reference === "string") return context.nameOf(reference) ?? "unknown";
@@ -127,7 +127,7 @@ function objectType(schema: SchemaObject, context: TypeContext): string {
     const mark = needed.has(name) ? "" : "?";
     return `${comment}${indent}${propertyName(name)}${mark}: ${indented(typeOfSchema(member, context))};\n`;
   });
-  // Named members must match an index signature, so it gets a specific type only if there are none.
+  // An index signature must accept all named members, so it gets a specific type only if there are none.
   const isOpen = others !== false || isSchemaObject(patterns);
   const othersType =
     members.length > 0 || isSchemaObject(patterns) ? "unknown" : typeOfSchema(others ?? true, context);
@@ -152,14 +152,14 @@ function union(texts: readonly string[]): string {
   return different.map((text) => (text.includes(" & ") ? `(${text})` : text)).join(" | ");
 }
 
-/** In parentheses if it is next to an operator. */
+/** Adds parentheses if the type is next to an operator. */
 function inside(text: string, isBesideOperator: boolean): string {
   const isSimple =
     /^[\w$<>, ".]*$/.test(text) || (text.startsWith("{") && matchingEnd(text) === text.length - 1);
   return isBesideOperator && !isSimple && !text.endsWith("[]") ? `(${text})` : text;
 }
 
-/** The index of the bracket that closes the first one. Quoted texts may contain brackets. */
+/** The index of the bracket that closes the first one. Ignores brackets in quoted strings. */
 function matchingEnd(text: string): number {
   let depth = 0;
   for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|\/\*[^]*?\*\/|[{}]/g)) {
@@ -187,14 +187,14 @@ export function commentOf(schema: SchemaObject, margin: string): string {
 
 /** A definition that the same document refers to by name. */
 interface SchemaDefinition {
-  /** The result of `referenceKey` for a reference to it. */
+  /** The result of `referenceKey` for a reference to this definition. */
   readonly key: string;
-  /** As the author wrote it. */
+  /** The name exactly as the author wrote it. */
   readonly name: string;
   readonly definition: unknown;
 }
 
-/** The definitions of a schema, under both keywords for them. */
+/** The definitions of a schema, from both keywords that can contain them. */
 export function definitionsOf(schema: unknown): readonly SchemaDefinition[] {
   if (!isSchemaObject(schema)) return [];
   return definitionKeywords.flatMap((keyword) => {
@@ -236,7 +236,7 @@ export class UniqueNames {
   }
 }
 
-/** The name, with a number appended if it is taken; it is taken from then on. */
+/** The name, with a number appended if it is taken. Marks the returned name as taken. */
 export function untaken(base: string, taken: Set<string>, separator: string = ""): string {
   let name = base;
   for (let number = 2; taken.has(name); number += 1) name = `${base}${separator}${number}`;
@@ -286,7 +286,7 @@ function declared(typeName: string, schema: unknown, names: UniqueNames): readon
   const known = new Map(parts.map(({ key, name }) => [key, name]));
   known.set("#", typeName);
   const context: TypeContext = { nameOf: (reference) => known.get(referenceKey(reference)) ?? null };
-  // Data is always an object, even if the schema does not say so.
+  // The payload data is always an object, even if the schema does not require it.
   const whole = schema === null ? { type: "object" } : schema;
   return [
     ...parts.map(({ name, definition }) => declarationOf(name, definition, context)),

@@ -34,7 +34,7 @@ describe("version 7 ids", () => {
       seen.ones |= random;
       seen.zeros |= ~random & all;
     }
-    // A random bit has the same value 512 times in a row with a probability of 2^-511.
+    // The probability that a random bit has the same value 512 times in a row is 2^-511.
     assert.deepEqual(seen, { ones: all, zeros: all });
   });
 
@@ -81,7 +81,7 @@ describe("version 7 ids", () => {
       const tail = BigInt(`0x${source.next().slice(19).replace("-", "")}`);
       for (let bit = 0; bit < 64; bit++) ones[bit] = (ones[bit] ?? 0) + Number((tail >> BigInt(bit)) & 1n);
     }
-    // 4,000 coin flips per bit: outside 1,700 to 2,300 is more than nine standard deviations.
+    // 4,000 coin flips per bit. A count outside 1,700 to 2,300 deviates by more than nine standard deviations.
     assert.ok(
       ones.slice(0, 62).every((n) => n > 1700 && n < 2300),
       ones.join(" "),

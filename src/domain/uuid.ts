@@ -19,14 +19,14 @@ const timeMsMax = 2 ** 48 - 1;
 
 const counterHex = Array.from({ length: counterMax + 1 }, (_, value) => value.toString(16).padStart(3, "0"));
 
-/** Maps any hexadecimal digit to the variant digit with its two low bits. */
+/** Maps any hexadecimal digit to the variant digit that has the same two low bits. */
 const variantHex = new Map(
   Array.from("0123456789abcdef", (digit, value) => [digit, "89ab".charAt(value & 3)]),
 );
 
 /** Creates an independent source: its ids increase; ids of different sources interleave. */
 export function createUuidV7Source(
-  /** Unix milliseconds, wall clock. */ now: () => number,
+  /** Wall clock, in Unix milliseconds. */ now: () => number,
   /** Returns secure random bytes. Called for {@link poolBytes} at a time, because each call is slow. */ randomBytes: (
     bytes: number,
   ) => Uint8Array,
@@ -43,7 +43,8 @@ export function createUuidV7Source(
     timeMs = nextTimeMs;
     const timeHex = timeMs.toString(16).padStart(12, "0");
     prefix = `${timeHex.slice(0, 8)}-${timeHex.slice(8)}-7`;
-    // Starts in the lower half: hard to guess, and at least 2,048 ids fit into the millisecond.
+    // The counter starts in its lower half: the value is hard to guess, and at least 2,048 IDs fit into the
+    // millisecond.
     counter = Number.parseInt(takeRandomHex().slice(0, 3), 16) >> 1;
   }
 
@@ -60,7 +61,7 @@ export function createUuidV7Source(
   };
 }
 
-/** Returns 16 hexadecimal digits (64 bits) at a time. Converting a whole pool at once makes it fast. */
+/** Returns 16 hexadecimal digits (64 bits) per call. For speed, a whole pool is converted at a time. */
 function createRandomHexPool(randomBytes: (bytes: number) => Uint8Array): () => string {
   let pool = "";
   let used = 0;
@@ -82,7 +83,7 @@ export function isUuid(text: string): boolean {
   return uuidPattern.test(text);
 }
 
-/** The smallest version 7 UUID of a time in Unix milliseconds: later ids are not below it. */
+/** The smallest version 7 UUID of a time in Unix milliseconds. UUIDs created later are not smaller. */
 export function uuidV7Floor(timeMs: number): string {
   const clamped = Math.min(timeMsMax, Math.max(0, Math.floor(timeMs)));
   const timeHex = clamped.toString(16).padStart(12, "0");

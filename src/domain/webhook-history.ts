@@ -3,7 +3,7 @@ import { maskedField, maskedParameters } from "./http/request-headers.ts";
 import type { AuditActor } from "./scope.ts";
 import type { Webhook } from "./webhook.ts";
 
-/** Fields that are state or metadata of a webhook, not configuration. */
+/** Fields that are state or metadata of a webhook rather than configuration. */
 const unconfigured = [
   "id",
   "tenantId",
@@ -46,7 +46,7 @@ export function revisionAfter(
   return before.revision + (isChanged ? 1 : 0);
 }
 
-/** JSON with object members in a fixed order, because a store may return them in another order. */
+/** JSON with object members in a fixed order, because a store may return them in a different order. */
 function plain(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) =>
     typeof inner === "object" && inner !== null && !Array.isArray(inner)
@@ -55,7 +55,7 @@ function plain(value: unknown): string {
   );
 }
 
-/** Kinds of history entries of a webhook. `changed` is a change of its configuration, including its credentials. */
+/** Kinds of history entries of a webhook. `changed` means a change of its configuration, including its credentials. */
 export const webhookHistoryKinds = [
   "created",
   "changed",
@@ -92,13 +92,13 @@ export interface WebhookHistoryEntry {
   readonly kind: WebhookHistoryKind;
   /** Revision that the change created; null if the configuration did not change. */
   readonly revision: number | null;
-  /** Null for Posthorn itself, or for a receiver's response. */
+  /** Null if the change came from Posthorn itself or from a receiver's response. */
   readonly by: Pick<AuditActor, "kind" | "keyName" | "reference"> | null;
   readonly reason: string | null;
   readonly changes: Readonly<Partial<Record<ConfigurationField | WebhookKeyName, WebhookFieldChange>>>;
 }
 
-/** The history entries of a change. `after` has its revision. */
+/** The history entries of a change. `after` must already have its new revision. */
 export function webhookHistory(
   before: Webhook | null,
   after: Webhook,

@@ -6,13 +6,13 @@ import type {
   SignatureSchemeName,
 } from "./profile.ts";
 
-/** WDS-61. `strict` keeps one delivery in flight per webhook, `per_event_type` one per webhook and event type. */
+/** `strict` keeps one delivery in flight per webhook, `per_event_type` one per webhook and event type (WDS-61). */
 export const orderingGuarantees = ["none", "per_event_type", "strict"] as const;
 export type OrderingGuarantee = (typeof orderingGuarantees)[number];
 
 /**
- * `suspended` and `disabled` are set by the rules of the profile, `disabled` also by the owner; `unverified` waits
- * until its receiver has proved that it wants the events. All three stop sending; events published in the meantime are
+ * `suspended` and `disabled` are set by the rules of the profile; `disabled` also by the owner. `unverified` lasts
+ * until the receiver has proved that it wants the events. All three stop sending. Events published in the meantime are
  * recorded as `skipped` deliveries and can be recovered.
  */
 export const webhookStatuses = ["active", "suspended", "disabled", "unverified"] as const;
@@ -23,8 +23,8 @@ export const verificationMethods = ["none", "challenge", "cloudevents", "dns"] a
 export type VerificationMethod = (typeof verificationMethods)[number];
 
 /**
- * What a receiver gets of the trace of an event: nothing, `traceparent` if the publisher sent one, also `tracestate`,
- * or a new trace if the publisher sent none.
+ * How much of the trace of an event the receiver gets: nothing; `traceparent` if the publisher sent one; also
+ * `tracestate`; or a new trace if the publisher sent none.
  */
 export const tracePolicies = ["off", "forward", "forward_with_state", "always"] as const;
 export type TracePolicy = (typeof tracePolicies)[number];
@@ -33,17 +33,17 @@ export type TracePolicy = (typeof tracePolicies)[number];
 export interface WebhookVerification {
   readonly method: VerificationMethod;
   readonly state: "none" | "pending" | "granted" | "refused";
-  /** One sentence for the owner: what was sent and what came back. */
+  /** One sentence for the owner that states what was sent and what the response was. */
   readonly detail: string | null;
   /** Keyed digest of the callback key or the DNS token; the plain text is shown or sent once. */
   readonly tokenDigest: string | null;
   readonly tokenExpiresAt: number | null;
   readonly grantedAt: number | null;
-  /** CEW-4.1.4-1: requests per minute to request; null requests none. */
+  /** Requests per minute to request from the receiver (CEW-4.1.4-1); null requests no rate. */
   readonly requestedRatePerMinute: number | null;
-  /** CEW-4.2.2: requests per minute that the receiver grants; null for no limit. */
+  /** Requests per minute that the receiver grants (CEW-4.2.2); null for no limit. */
   readonly allowedRatePerMinute: number | null;
-  /** For a target that does not support the handshake: send nothing, or send slowly (CEW-4-4). */
+  /** What to do if the target does not support the handshake: send nothing, or send slowly (CEW-4-4). */
   readonly whenUnsupported: "refuse" | "slow";
 }
 
@@ -58,17 +58,17 @@ export interface OAuth2Client {
 
 /** Agreements between owner and receiver that change the profile; both can read them through the API (EDS-9.2-2). */
 export interface WebhookAgreements {
-  /** 207 counts as accepted (EDS-9.2.1-4). */
+  /** Whether 207 counts as accepted (EDS-9.2.1-4). */
   readonly acceptMultiStatus: boolean;
-  /** A 308 changes the stored URL after it was validated like a new one (EDS-9.2.4-3). */
+  /** Whether a 308 changes the stored URL, after validation like that of a new URL (EDS-9.2.4-3). */
   readonly followPermanentRedirect: boolean;
-  /** The receiver enforces Idempotency-Key, so its 409 means "still running" and is transient. */
+  /** Whether the receiver enforces Idempotency-Key, so that its 409 means "still running" and is transient. */
   readonly idempotencyEnforced: boolean;
 }
 
 /**
- * A subscription. Times are Unix milliseconds. `null` in an override means the profile's value; `resolvePolicy` in
- * delivery-policy.ts computes the effective values.
+ * A subscription. Times are Unix milliseconds. If an override is `null`, the profile's value applies; `resolvePolicy`
+ * in delivery-policy.ts computes the effective values.
  */
 export interface Webhook {
   readonly id: string;
@@ -79,19 +79,19 @@ export interface Webhook {
   readonly events: readonly string[];
   readonly description: string;
   readonly status: WebhookStatus;
-  /** Why it is not active: `owner`, `gone`, `persistent_failure`, `exhausted`, `consecutive_terminal`. */
+  /** Why the webhook is not active: `owner`, `gone`, `persistent_failure`, `exhausted`, `consecutive_terminal`. */
   readonly statusReason: string | null;
   readonly statusChangedAt: number;
   readonly profile: string;
   readonly schemes: readonly SignatureSchemeName[] | null;
-  /** One of the profile's formats. */
+  /** One of the payload formats of the profile. */
   readonly payloadFormat: PayloadFormatName | null;
-  /** Where the bearer token is sent; `query` is `access_token` of RFC 6750, section 2.3 (CEW-3.2). */
+  /** Where the bearer token is sent. `query` means the parameter `access_token` of RFC 6750, section 2.3 (CEW-3.2). */
   readonly bearerTokenIn: "header" | "query";
   readonly oauth2: OAuth2Client | null;
-  /** Use HTTP/2 if the receiver offers it (EDS-9.9-1). */
+  /** Whether to use HTTP/2 if the receiver offers it (EDS-9.9-1). */
   readonly http2: boolean;
-  /** Sends the headers of both families while a receiver migrates from one to the other. */
+  /** Whether to send the headers of both families while a receiver migrates from one to the other. */
   readonly migrationHeaders: boolean;
   readonly traceContext: TracePolicy;
   readonly agreements: WebhookAgreements;
@@ -105,22 +105,22 @@ export interface Webhook {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** A manual pause: events are still kept for the webhook. May have ended; see `pauseAt`. */
+  /** A manual pause: events are still stored for the webhook. The pause may have ended; see `pauseAt`. */
   readonly pause: WebhookPause | null;
-  /** Counts changes of the configuration and the keys, from 1. */
+  /** Counts changes to the configuration and the keys, starting at 1. */
   readonly revision: number;
 }
 
 /** A manual pause. Times are Unix milliseconds. */
 export interface WebhookPause {
   readonly since: number;
-  /** When it ends automatically; null if only `resume` ends it. */
+  /** When the pause ends automatically; null if only `resume` ends it. */
   readonly until: number | null;
   /** The reason given for the pause. */
   readonly reason: string | null;
 }
 
-/** The pause in force at a time. */
+/** The pause that is in effect at the given time; null if there is none. */
 export function pauseAt({ pause }: Pick<Webhook, "pause">, now: number): WebhookPause | null {
   return pause === null || (pause.until !== null && pause.until <= now) ? null : pause;
 }
@@ -150,8 +150,8 @@ export const webhookDefaults = {
 } as const satisfies Partial<Webhook>;
 
 /**
- * The time of a change, never earlier than the previous change, which may have been dated by a clock that was ahead.
- * Other processes treat an earlier time as older and would ignore the change.
+ * The time of a change. Never earlier than the previous change, whose time may come from a clock that was ahead. Other
+ * processes would treat an earlier time as older and ignore the change.
  */
 export function changedAt(updatedAt: number, now: number): number {
   return Math.max(now, updatedAt);

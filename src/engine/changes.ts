@@ -61,7 +61,8 @@ export class DeliveryChanges {
     });
     const endpoint = this.#directory.get(command.lane.webhookId);
     if (result.kind !== "accepted" || endpoint === undefined) return result;
-    // It may have been the head that a lane waited for, including a lane from before a change of the ordering.
+    // The delivery may be the head for which a lane is waiting. This includes a lane from before a change of the
+    // ordering.
     this.#dispatcher.headsChanged(endpoint);
     const lane = endpoint.lane(command.lane);
     this.#dispatcher.stored(lane, lane.tier(result.priority), command.retry.at);
@@ -80,7 +81,7 @@ export class DeliveryChanges {
     return results;
   }
 
-  /** Deliveries of an old event were stored: their lanes have work. */
+  /** Deliveries of an old event were stored, so their lanes have work. */
   #requeued({ deliveries }: RequeueCommand): void {
     for (const delivery of deliveries) {
       const endpoint = this.#directory.get(delivery.lane.webhookId);
@@ -100,7 +101,7 @@ interface EndpointChangesOptions {
   readonly commits: CommitGroup;
 }
 
-/** Changes by users to running endpoints, in this or another process. */
+/** Applies users' changes to running endpoints, in this process or another one. */
 export class EndpointChanges {
   readonly #options: EndpointChangesOptions;
 
@@ -109,8 +110,8 @@ export class EndpointChanges {
   }
 
   /**
-   * Applies a change made in this process, and sends the owner an order for the part that is not in the webhook
-   * itself.
+   * Applies a change made in this process. Sends the owner an order for the part that the webhook itself does not
+   * contain.
    */
   made(change: WebhookChange): void {
     const before = this.#options.directory.get(change.webhook.id)?.webhook;
@@ -122,7 +123,7 @@ export class EndpointChanges {
     });
   }
 
-  /** Applies the current version of a webhook, after a change by any process. */
+  /** Applies the current version of a webhook after any process changed it. */
   apply(change: WebhookChange): Endpoint {
     const { directory, states, dispatcher } = this.#options;
     const before = directory.get(change.webhook.id)?.webhook;
@@ -164,14 +165,14 @@ export class EndpointChanges {
     await this.#looked(endpoint);
   }
 
-  /** Serves its deliveries again, and stores the change. */
+  /** Resumes the endpoint's deliveries and stores the change. */
   async #looked(endpoint: Endpoint): Promise<void> {
     this.#options.dispatcher.considerEndpoint(endpoint);
     await this.#options.commits.written();
   }
 }
 
-/** The part of a change that is not in the webhook but affects the owner's endpoint state. */
+/** The part of a change that the webhook does not contain but that affects the owner's endpoint state. */
 function beginsAnew(before: Webhook, now: Webhook): "reenabled" | "resumed" | null {
   if (before.status !== "active" && now.status === "active") return "reenabled";
   return before.url === now.url ? null : "resumed";

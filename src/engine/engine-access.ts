@@ -30,56 +30,56 @@ export interface EngineAccess {
   /** Every webhook that is not deleted, with its runtime state. */
   webhook(id: string): LiveWebhook | undefined;
   webhooks(): Iterable<LiveWebhook>;
-  /** Puts a new or changed webhook with its keys into service at once. Call after storing it. */
+  /** Puts a new or changed webhook with its keys into service immediately. Call after storing it. */
   applyWebhook(change: WebhookChange): void;
   removeWebhook(id: string): void;
   /** Call after `removeWebhook`: cancels waiting deliveries in one step; upkeep does the rest. */
   cancelWaiting(webhookId: string): Promise<void>;
-  /** Ends the pause that a response of the receiver requested, and resolves once that is stored. */
+  /** Ends the pause that a response of the receiver requested. Resolves once the change is stored. */
   resume(webhookId: string): Promise<void>;
   /** Call after `saveTenantKeys`: webhooks of the tenant sign with these keys from the next attempt on. */
   applyTenantKeys(tenantId: string, keys: readonly StoredSecret[]): void;
   /** Call after `saveTenant`. */
   applyTenantLimit(tenantId: string, rateLimit: RateLimitConfig | null): void;
 
-  /** Publishes a `posthorn.*` event of the system to its subscribers, or only to the named webhook. */
+  /** Publishes a `posthorn.*` system event to its subscribers, or only to the named webhook. */
   publishSystemEvent(
     event: SystemEvent,
   ): Promise<{ readonly eventId: string; readonly deliveryIds: readonly string[] }>;
   /** Publishes operational events. */
   readonly relay: Pick<OperationalRelay, "stored" | "compose">;
-  /** Whether this process leads in a task that one process does at a time. */
+  /** Whether this process leads a task that one process performs at a time. */
   leads(leadership: Leadership): Promise<boolean>;
-  /** The slots of requests that have waited for more than a second, of any kind. */
+  /** The slots of requests of any kind that have waited for more than a second. */
   readonly waitingSlots: WaitingSlots;
   /** Stores or forwards messages of the gateway. */
   readonly gateway: Pick<RelayedMessages, "publish" | "forward" | "known">;
-  /** Uses the grouped commits; new deliveries start at once. */
+  /** Uses the grouped commits. New deliveries start immediately. */
   requeue(command: RequeueCommand): Promise<RequeueResult>;
-  /** Uses the grouped commits; the delivery waits again and may start at once. */
+  /** Uses the grouped commits. The delivery waits again and may start immediately. */
   retry(command: RetryCommand): Promise<RetryResult>;
   /**
-   * Cancels waiting deliveries, or discards dead letters; results are in order. Lanes whose head ended continue at
-   * once.
+   * Cancels waiting deliveries, or discards dead letters. Results are in order. Lanes whose head ended continue
+   * immediately.
    */
   end(command: EndDeliveries): Promise<readonly EndResult[]>;
 
-  /** The lane and format of a new delivery for the current configuration of a webhook. */
+  /** The lane and format of a new delivery, according to the current configuration of a webhook. */
   placeOf(webhook: Webhook, eventType: string): Pick<NewDelivery, "lane" | "format">;
-  /** Its status, what it waits for and until when. */
+  /** The status of a delivery, what it waits for, and until when. */
   explain(delivery: StoredDelivery): DeliveryView;
   /** The closed gates of a webhook; empty if it was deleted. */
   gates(webhookId: string): readonly DeliveryGate[];
-  /** The request of a delivery as it was sent, as far as known; null if its webhook was deleted. */
+  /** The request of a delivery as it was sent, as far as it is known; null if the webhook was deleted. */
   renderRequest(from: Omit<RenderedFrom, "config">): RenderedRequest | null;
-  /** The circuit of a webhook was changed manually: serve its lanes again. Resolves once the change is stored. */
+  /** The circuit of a webhook was changed manually. Serves its lanes again. Resolves once the change is stored. */
   circuitChanged(webhookId: string, transition?: CircuitTransition | null): Promise<void>;
-  /** Like `Ownership.refresh`. Resolves at once if there is only one process. */
+  /** Like `Ownership.refresh`. Resolves immediately if there is only one process. */
   refresh(webhookIds: readonly string[], part?: "states"): Promise<void>;
   nextId(): string;
 }
 
-/** At most a few hundred deliveries. */
+/** The number of deliveries is limited to a few hundred. */
 export interface EndDeliveries extends Omit<EndCommand, "ids"> {
   readonly deliveries: readonly Pick<StoredDelivery, "id" | "webhookId">[];
 }

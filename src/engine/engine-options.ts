@@ -27,7 +27,7 @@ export interface EngineOptions extends EngineContext {
   /** False disables counting; existing counts can still be read, and are removed by retention. */
   readonly countsStatistics?: boolean;
   readonly statisticsKeptMs?: Readonly<Record<StatisticsStep, number>>;
-  /** False for a process that only publishes: deliveries stay in the store. */
+  /** False for a process that only publishes. Its deliveries stay in the store. */
   readonly delivers: boolean;
   /** Sends work hints to workers, in addition to a shared store. Opened and closed by the caller. */
   readonly workQueue?: WorkQueue;
@@ -36,67 +36,73 @@ export interface EngineOptions extends EngineContext {
   /** The pool of this worker, and the pool that serves a tenant (WDS-220); defaults to `default`. */
   readonly pool?: string;
   readonly poolOf?: (tenantId: string) => string;
-  /** Whether this process does upkeep, as one of those that share the store; defaults to `delivers`. */
+  /** Whether this process takes part in the upkeep of the shared store. Defaults to `delivers`. */
   readonly schedules?: boolean;
   readonly userAgent: string;
   /** The DNS name under which this system requests permission to send (CEW-4.1.2-1). */
   readonly requestOrigin: string;
-  /** For URLs in responses, such as a 308. */
+  /** Validates URLs in responses, such as that of a 308. */
   readonly urlRules: UrlRules;
   readonly tenantExists: (tenantId: string) => boolean;
   readonly schemas: EventSchemas;
 }
 
 export interface RetentionOptions {
-  /** Bodies are removed after this (TS16-119): 30 days. */
+  /** Age after which bodies are removed (TS16-119): 30 days. */
   readonly payloadMs: number;
-  /** Deliveries, attempts and events are removed after this (WDS-224): 90 days. */
+  /** Age after which deliveries, attempts and events are removed (WDS-224): 90 days. */
   readonly historyMs: number;
-  /** Rows of the audit log are removed after this; default 400 days. */
+  /** Age after which rows of the audit log are removed; default 400 days. */
   readonly auditMs?: number;
 }
 
 export interface EngineLimits {
-  /** Active requests. */
+  /** Maximum active requests. */
   readonly concurrency: number;
-  /** Requests that have waited for more than a second; 0 keeps all of them active. */
+  /** Maximum requests that have waited for more than a second; 0 keeps all requests active. */
   readonly waitingRequests: number;
   readonly webhookConcurrency: number;
-  /** Null without a limit. */
+  /** Null for no limit. */
   readonly hostConcurrency: number | null;
   readonly payloadBytesMax: number;
   readonly commitWindowMs: number;
   readonly commitRowsMax: number;
-  /** Deliveries of one event that a transaction writes, apart from those of ordered webhooks; `fanOutRows` by default. */
+  /**
+   * Maximum deliveries of one event that a transaction writes, excluding those of ordered webhooks; `fanOutRows` by
+   * default.
+   */
   readonly eventRowsMax?: number;
   readonly bufferBytesMax: number;
-  /** Longer than the longest request; see `attemptTimeoutMsMax`. */
+  /** Duration of a lease. Longer than the longest request; see `attemptTimeoutMsMax`. */
   readonly leaseMs: number;
 }
 
 export interface EngineActivity {
-  /** Delivery requests in flight. */
+  /** Number of delivery requests in flight. */
   readonly inFlight: number;
-  /** Requests that hold a slot of `concurrency`; the others have waited for more than a second. */
+  /** Requests that hold a slot of `concurrency`. All other requests have waited for more than a second. */
   readonly active: number;
   readonly concurrency: number;
-  /** Slots for requests that have waited for more than a second, including forwarded messages and verifications. */
+  /**
+   * Number of slots for requests that have waited for more than a second, including forwarded messages and
+   * verifications.
+   */
   readonly waitingInUse: number;
   readonly waitingRequests: number;
   readonly uncommitted: number;
-  /** Why the store cannot write; null if it can. */
+  /** Why the store cannot write; null if it can write. */
   readonly storeTrouble: StoreTrouble | null;
   /** The recent resource shortage of this machine; null if there is none. */
   readonly shortage: Shortage | null;
   readonly webhooks: number;
-  /** Webhooks that this process serves; null if it serves all. */
+  /** Number of webhooks that this process serves; null if it serves all. */
   readonly owned: number | null;
   /** False for a worker that cannot prove its ownership, and therefore does not deliver. */
   readonly holds: boolean;
   /** Duration of the last commit; null before the first. */
   readonly commitMs: number | null;
-  /** Age of the oldest count that is not in a stored bucket; 0 if all are stored. */
+  /** Age of the oldest count that no stored bucket contains; 0 if all are stored. */
   readonly statisticsLagMs: number;
-  /** Time since the last complete upkeep round; null in a process that does not do upkeep. */
+  /** Time since the last complete upkeep round; null in a process that does no upkeep. */
   readonly upkeepLagMs: number | null;
 }

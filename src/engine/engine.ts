@@ -61,7 +61,7 @@ import { ProblemUpkeep, Upkeep } from "./upkeep.ts";
 /**
  * The running system: publish, dispatch, deliver, settle, upkeep, connected to one store and one transport.
  *
- * It can be started once. Stopping twice is safe, and stop waits until all its work has ended.
+ * It can be started once. Stopping it twice is safe, and `stop` waits until all work has ended.
  */
 export class Engine implements EngineAccess {
   readonly #options: EngineOptions;
@@ -298,8 +298,8 @@ export class Engine implements EngineAccess {
   // ---- start and stop -----------------------------------------------------------------------------------------
 
   /**
-   * Loads the webhooks, then starts to deliver. Resolves before the backlog is read, which continues in parallel with
-   * new work.
+   * Loads the webhooks, then starts to deliver. Resolves before the backlog has been read, which continues in parallel
+   * with new work.
    */
   async start(): Promise<void> {
     await loadWebhooks(this.#options.store.webhooks, this.#directory);
@@ -313,7 +313,7 @@ export class Engine implements EngineAccess {
     if (delivers && this.#ownership.owned() === null) this.#backlog.start();
   }
 
-  /** Stops claiming, waits for requests in flight up to the grace time, releases the rest, writes settlements. */
+  /** Stops claiming, waits for requests in flight up to the grace time, releases the rest, and writes settlements. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping ??= this.#stop(graceMs);
     await this.#stopping;
@@ -424,7 +424,7 @@ export class Engine implements EngineAccess {
     return this.#ownership.refresh(webhookIds, part);
   }
 
-  /** Runs one round of upkeep at once, for tests and commands. */
+  /** Runs one round of upkeep immediately, for tests and commands. */
   upkeepRound(): Promise<void> {
     return this.#upkeep.round();
   }
@@ -454,7 +454,7 @@ export class Engine implements EngineAccess {
   }
 }
 
-/** The engine parts that use the shared state; each is null without it. */
+/** The engine parts that use the shared state. All of them are null if it is not configured. */
 interface SharedParts {
   readonly allowances: TenantAllowances | null;
   readonly notes: EndpointNotes | null;
@@ -467,14 +467,15 @@ function createSharedParts(options: EngineOptions, woke: (tenantQueue: TenantQue
   if (state === undefined) return { allowances: null, notes: null, knownPublishes: null };
   return {
     allowances: new TenantAllowances(options, state, woke),
-    // A sole owner has no successor that needs notes.
+    // A sole owner has no successor, so it publishes no endpoint state.
     notes: store.ownership === undefined ? null : new EndpointNotes(options, state),
     knownPublishes: new KnownPublishes(options, state),
   };
 }
 
 /**
- * Returns unused tokens and sends pending notes. Call after the last commit, and before the endpoints are released.
+ * Returns unused tokens and sends pending endpoint state. Call after the last commit, and before the endpoints are
+ * released.
  */
 async function stopSharedParts({ allowances, notes, knownPublishes }: SharedParts): Promise<void> {
   await Promise.all([allowances?.stop(), notes?.stop(), knownPublishes?.stop()]);

@@ -1,9 +1,11 @@
 import type { Clock, Timer } from "../ports/clock.ts";
 
-/** A clock that stands still until a test moves it. Timers fire in order of time; deferred calls run on `turn`. */
+/**
+ * A clock that advances only when a test moves it. Timers fire in chronological order; deferred calls run on `turn`.
+ */
 export class ManualClock implements Clock {
   time = 1_800_000_000_000;
-  /** How far the wall clock was set forward or back. */
+  /** By how much the wall clock was set forward or back. */
   wallOffsetMs = 0;
   #timers: { at: number; callback: () => void }[] = [];
   readonly #deferred: (() => void)[] = [];
@@ -30,7 +32,7 @@ export class ManualClock implements Clock {
     return this.#timers.length;
   }
 
-  /** One turn of the event loop: earlier deferred calls, then all promise callbacks. */
+  /** One turn of the event loop: deferred calls that are already queued, then all promise callbacks. */
   async turn(): Promise<void> {
     for (const callback of this.#deferred.splice(0)) callback();
     await new Promise((resolve) => setImmediate(resolve));

@@ -61,7 +61,7 @@ interface Step {
   readonly startedAt: number;
 }
 
-/** A round with a store with this many expired rows, each of which takes `rowMs`. */
+/** A round over a store with this many expired rows. Each row takes `rowMs` to remove. */
 async function round(
   rows: number,
   rowMs: (step: number) => number,

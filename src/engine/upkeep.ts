@@ -30,12 +30,12 @@ export class ProblemUpkeep {
     this.#watch = watch;
   }
 
-  /** Loads problems found by other processes that may have served a webhook before. */
+  /** Loads problems found by other processes that may have served a webhook earlier. */
   async reload(): Promise<void> {
     await this.#watch.load();
   }
 
-  /** Resolves problems that recovered and have been quiet since. */
+  /** Resolves problems that recovered and have not failed again since. */
   async resolveQuiet({ now, limit }: ProblemStep): Promise<StepResult> {
     const { moves, ...step } = await this.#store.resolveQuiet({
       quietSince: now - resolvesAfterMs,
@@ -76,25 +76,30 @@ export interface UpkeepOptions {
   readonly ageMsDefault: number;
   readonly dispatcher: Pick<Dispatcher, "headsChanged" | "dueTimesChanged" | "considerEndpoint">;
   readonly fanOuts: Pick<FanOuts, "run">;
-  /** Operational events were stored. */
+  /** Called when operational events were stored. */
   readonly told: () => void;
   readonly lifecycle: Pick<WebhookLifecycle, "suspensionElapsed">;
   readonly states: Pick<EndpointStates, "write" | "changed">;
-  /** With several processes, one at a time does the store's upkeep; checked before each step. */
+  /**
+   * Whether this process does the store's upkeep. With several processes, one does it at a time; checked before each
+   * step.
+   */
   readonly ownership: Pick<Ownership, "isLeader">;
   /** False in a process that only writes the state of the endpoints that it owns. */
   readonly schedules: boolean;
 }
 
 /**
- * Housekeeping: expiry, cancelling deliveries of deleted webhooks, retention. It works in small steps, so that it
- * never stalls delivery: a step processes as many rows as fit into some milliseconds, followed by a pause several
- * times as long. If there is nothing to do, a full round runs once a minute.
+ * Housekeeping: expiry, cancelling deliveries of deleted webhooks, retention. It works in small steps, so that it never
+ * stalls delivery: a step processes as many rows as fit into a few milliseconds, followed by a pause several times as
+ * long. If there is nothing to do, a full round runs once a minute.
  */
 export class Upkeep {
   readonly #options: UpkeepOptions;
   readonly #loop: Loop;
-  /** When the last complete round ended, or when this process started upkeep; null while another process does it. */
+  /**
+   * When the last complete round ended, or when this process started upkeep; null while another process does upkeep.
+   */
   #endedMs: number | null = null;
   #bringingNear: Promise<void> | null = null;
   /** Delay until lanes have returned deliveries that are no longer due. */
@@ -122,8 +127,8 @@ export class Upkeep {
   }
 
   /**
-   * Deliveries stored while this clock was ahead may be due too late. Leased deliveries are skipped, so lanes get a
-   * moment to return those that are no longer due.
+   * Deliveries stored while this clock was ahead may be due too late. Leased deliveries are skipped, so lanes first get
+   * a moment to return those that are no longer due.
    */
   clockSetBack(): void {
     const { telemetry } = this.#options;
@@ -161,7 +166,7 @@ export class Upkeep {
     for (const endpoint of directory.all()) dispatcher.dueTimesChanged(endpoint);
   }
 
-  /** Runs one full round. Public so that tests and `posthorn` commands can run it at once. */
+  /** Runs one full round. Public so that tests and `posthorn` commands can run it immediately. */
   async round(): Promise<void> {
     const { store, clock, directory } = this.#options;
     this.#options.states.write();
@@ -172,7 +177,7 @@ export class Upkeep {
     }
     const isFirst = this.#endedMs === null;
     this.#endedMs ??= clock.monotonicMs();
-    // Continues parts left by a process that died.
+    // Resumes fan-outs that a crashed process left unfinished.
     await this.#options.fanOuts.run();
     if (isFirst || (await store.hasFutureDeliveries(clock.now()))) await this.#bringNear();
     this.#checkSuspensions();
@@ -198,7 +203,7 @@ export class Upkeep {
       );
     }
     const { payloadMs, historyMs, auditMs = auditMsDefault } = this.#options.retention;
-    // History first, so that no body is removed from an event that is deleted completely anyway.
+    // History first, so that no body is removed from an event that is then deleted completely.
     await this.#repeat("history", (limit) =>
       store.forgetHistory({ createdBefore: clock.now() - historyMs, now: clock.now(), limit }),
     );
@@ -212,7 +217,9 @@ export class Upkeep {
     this.#endedMs = clock.monotonicMs();
   }
 
-  /** Time since the last complete round; null while another process does them. Large if retention cannot keep up. */
+  /**
+   * Time since the last complete round; null while another process does the rounds. Large if retention cannot keep up.
+   */
   get lagMs(): number | null {
     return this.#endedMs === null ? null : this.#options.clock.monotonicMs() - this.#endedMs;
   }
@@ -233,7 +240,7 @@ export class Upkeep {
     });
   }
 
-  /** Removes old gateway requests and expired answers. */
+  /** Removes old gateway requests and expired responses. */
   async #forgetReceived(): Promise<void> {
     const { gateway, clock } = this.#options;
     await this.#repeat("received requests", (limit) => {
@@ -244,7 +251,7 @@ export class Upkeep {
         limit,
       });
     });
-    await this.#repeat("kept answers", (limit) => gateway.answers.purge(clock.now(), limit));
+    await this.#repeat("stored responses", (limit) => gateway.answers.purge(clock.now(), limit));
   }
 
   async #forgetNotifications(): Promise<void> {
@@ -257,8 +264,10 @@ export class Upkeep {
   /** Recovers the journals of dead processes before rolling up hours and days, then removes old buckets. */
   async #keepStatistics(): Promise<void> {
     const { statistics, statisticsKeptMs: kept, clock } = this.#options;
-    await this.#repeat("statistics left behind", () => statistics.recover(clock.now() - silentWriterMs));
-    await this.#repeat("statistics added up", (limit) => statistics.rollUp(clock.now() - settlingMs, limit));
+    await this.#repeat("leftover statistics", () => statistics.recover(clock.now() - silentWriterMs));
+    await this.#repeat("aggregated statistics", (limit) =>
+      statistics.rollUp(clock.now() - settlingMs, limit),
+    );
     const now = clock.now();
     const before = { minute: now - kept.minute, hour: now - kept.hour, day: now - kept.day };
     await this.#repeat("statistics", (limit) => statistics.forget({ before, limit }));
@@ -266,7 +275,7 @@ export class Upkeep {
 
   /**
    * Runs right after a webhook was deleted, in the same process. Upkeep rounds cancel the rest, including deliveries
-   * from publishers that do not know about the deletion yet.
+   * from publishers that have not seen the deletion yet.
    */
   async cancelWaiting(webhookId: string): Promise<void> {
     const { store, clock, telemetry, countsEnds: isCounted } = this.#options;
@@ -299,7 +308,7 @@ export class Upkeep {
     return changed;
   }
 
-  /** Gives deliveries priority. */
+  /** Pauses, to give deliveries priority. */
   #pause(tookMs: number): Promise<void> {
     return new Promise((resolve) => {
       this.#options.clock.schedule(Math.min(pauseMsMax, Math.max(pauseMs, restShare * tookMs)), resolve);
@@ -316,7 +325,7 @@ export class Upkeep {
     }
   }
 
-  /** Deliveries expired in the store: lanes may be waiting for one of them. */
+  /** Deliveries expired in the store, and lanes may be waiting for one of them. */
   #headsChanged(): void {
     for (const endpoint of this.#options.directory.all()) this.#options.dispatcher.headsChanged(endpoint);
   }
@@ -332,7 +341,7 @@ function horizons(directory: Directory): ReadonlyMap<string, number> {
   return ages;
 }
 
-/** Grows up to twofold while steps are fast, and shrinks at once when one was slow. */
+/** Grows up to twofold while steps are fast, and shrinks immediately when one was slow. */
 function nextLimit(limit: number, tookMs: number): number {
   const fitting = Math.floor(limit * Math.min(2, stepMs / Math.max(tookMs, 1)));
   return Math.min(stepRowsMax, Math.max(stepRowsMin, fitting));
@@ -348,17 +357,15 @@ const stepRowsMax = 500;
 const stepMs = 8;
 const pauseMs = 20;
 const pauseMsMax = 1_000;
-/** The pause is this many times as long as the step. */
+/** The pause after a step is this many times as long as the step. */
 const restShare = 4;
-/** A live process writes its statistics within some seconds. */
+/** A live process writes its statistics within a few seconds. */
 const silentWriterMs = 60_000;
-/**
- * Delay after the end of an hour or a day before it is rolled up, until its last minutes are written or recovered.
- */
+/** Delay between the end of an hour or a day and its rollup, in which its last minutes are written or recovered. */
 const settlingMs = 5 * 60_000;
-/** Lanes return deliveries in much less time. */
+/** Much longer than lanes need to return deliveries. */
 const giveBackMs = 2_000;
 const firstRoundMs = 5_000;
 const roundMs = 60_000;
-/** Longer than a pause of upkeep, so it stays with one process for as long as that lives. */
+/** Longer than a pause of upkeep, so the same process remains the leader for as long as it runs. */
 const leadership = { name: "upkeep", forMs: 90_000 };

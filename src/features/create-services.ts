@@ -41,7 +41,7 @@ import { Webhooks } from "./webhooks/webhook-service.ts";
 
 export interface ServicesOptions extends FeatureContext {
   readonly publisher: Publisher;
-  /** An additional source of changes. */
+  /** An additional source of change notifications. */
   readonly news?: StoreChanges | undefined;
   /** External components that may be unavailable. */
   readonly watched?: Partial<Pick<AlertSources, "queue" | "sharedState">>;
@@ -49,14 +49,14 @@ export interface ServicesOptions extends FeatureContext {
   /** Created before the engine, like the tenants, because it uses both for every event. */
   readonly schemas: SchemaRegistry;
   readonly adminKeyHash: string | null;
-  /** Whether this process resumes unfinished work of others; always true when embedded. */
+  /** Whether this process resumes unfinished work of other processes; always true when embedded. */
   readonly schedules: boolean;
   readonly limits: { readonly webhooksPerTenantMax: number };
   /** False if statistics are disabled. */
   readonly countsStatistics?: boolean;
   readonly statisticsKeptMs?: Readonly<Record<StatisticsStep, number>>;
   readonly verification: VerificationMeans;
-  /** Without it, no emails are sent. */
+  /** If omitted, no emails are sent. */
   readonly notifications?: NotificationMeans;
 }
 

@@ -22,8 +22,8 @@ export function mergeRateLimit(
 }
 
 /**
- * Collects all problems of a request, so that the caller can fix them at once. Field names are API paths; values never
- * appear in messages.
+ * Collects all problems of a request, so that the caller can fix them together. Field names are API paths; messages
+ * never contain values.
  */
 export class ProblemList {
   readonly #problems: FieldError[] = [];
@@ -36,7 +36,10 @@ export class ProblemList {
     this.#problems.push(problem);
   }
 
-  /** Fields that contradict each other; each is listed. `message` continues a sentence that starts with the field. */
+  /**
+   * Fields that contradict each other; each of them is reported. `message` continues a sentence that starts with the
+   * field.
+   */
   contradiction(fields: readonly string[], message: string): void {
     for (const field of fields) this.add({ field, message });
   }
@@ -63,8 +66,8 @@ export class ProblemList {
 const fieldsNamedMax = 5;
 
 /**
- * Returns the valid fields of an input. Invalid ones are reported under their API path and omitted, so that later code
- * never meets a value of the wrong type.
+ * Returns the valid fields of an input. Invalid fields are reported under their API path and omitted, so that later
+ * code never receives a value of the wrong type.
  */
 export function readFields<F extends Fields>(
   fields: F,

@@ -1,4 +1,4 @@
-/** Runs work with the same key sequentially, so that two changes of one resource never overwrite each other. */
+/** Runs work with the same key sequentially, so that two changes to one resource never overwrite each other. */
 export class KeyedQueue {
   readonly #last = new Map<string, Promise<unknown>>();
 
@@ -16,7 +16,7 @@ export class KeyedQueue {
     return result;
   }
 
-  /** Resolves when nothing is running. */
+  /** Resolves when no work is running. */
   async idle(): Promise<void> {
     while (this.#last.size > 0) await Promise.all(this.#last.values());
   }

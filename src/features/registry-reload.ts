@@ -14,7 +14,7 @@ export interface RegistryReloadOptions {
   /** Sources of change notifications. */
   readonly changes: readonly StoreChanges[];
   readonly isShared: boolean;
-  /** Reports that the database was restarted or replaced. */
+  /** Calls the listener when the database was restarted or replaced. */
   readonly watchRestarts?: (listener: () => void) => () => void;
   readonly tenants: TenantDirectory;
   readonly schemas: SchemaRegistry;
@@ -43,7 +43,7 @@ export class RegistryReload {
   readonly #unsubscribe: (() => void)[] = [];
   readonly #reading: Loop;
   readonly #periodic: Loop;
-  /** Whether the store takes precedence even over newer data in memory. */
+  /** Whether the stored rows take precedence even over newer data in memory. */
   #isFromScratch = false;
 
   constructor(options: RegistryReloadOptions) {
@@ -82,7 +82,7 @@ export class RegistryReload {
     if (change.kind !== "config") return;
     const { change: what } = change;
     if (what.kind === "tenant_keys") this.#options.tenantKeys.forget(what.tenantIds);
-    // An ended session must not be served again.
+    // The cache must not serve an ended session.
     if (what.kind === "portal") for (const part of this.#options.portal) part.forget();
     const table = tables.find((name) => name === what.kind && name !== "portal");
     if (table !== undefined) this.#readAgain([table]);
@@ -115,7 +115,7 @@ export class RegistryReload {
     if (isFromScratch) tenants.keepOnly(stored);
     for (const tenant of stored) {
       const known = tenants.get(tenant.id);
-      // It was changed here during the read.
+      // The entry was changed here during the read.
       if (!isFromScratch && known !== undefined && known.updatedAt > tenant.updatedAt) continue;
       tenants.set(tenant);
       const { id: tenantId, rateLimit } = tenant;

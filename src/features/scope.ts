@@ -5,7 +5,7 @@ import type { BatchOperation } from "../ports/store/operations.ts";
 import type { Scope } from "./services.ts";
 import { defaultTenantId, type TenantDirectory } from "./tenants/tenant-service.ts";
 
-/** Resources of another tenant do not exist for a caller. */
+/** For a caller, resources of other tenants do not exist. */
 export function isVisible(scope: Scope, tenantId: string | null): boolean {
   return scope.tenantId === null || scope.tenantId === tenantId;
 }
@@ -15,7 +15,7 @@ export function seesWebhook({ portal }: Scope, id: string): boolean {
   return portal === undefined || portal.webhookIds === null || portal.webhookIds.has(id);
 }
 
-/** Portal sessions see only recoveries of webhooks that they may access. */
+/** Portal sessions see only recovery operations of webhooks that they may access. */
 export function seesOperation(
   scope: Scope,
   { kind, selection }: Pick<BatchOperation, "kind" | "selection">,
@@ -26,8 +26,8 @@ export function seesOperation(
 }
 
 /**
- * The requested webhooks, or with null all, that the caller may see; null means all. Throws `not_found` if there are
- * none.
+ * The requested webhooks, or all if null, limited to those that the caller may see. A result of null means all
+ * webhooks. Throws `not_found` if there are none.
  */
 export function seenWebhooks(
   { portal }: Scope,
@@ -49,7 +49,7 @@ export function requireWholeTenant({ portal }: Scope): void {
   throw new PosthornError("forbidden", "this session is limited to some webhooks and cannot create others");
 }
 
-/** The webhook. The error is the same whether it does not exist or belongs to another tenant. */
+/** Returns the webhook. The error is the same whether the webhook does not exist or belongs to another tenant. */
 export function requireWebhook(access: Pick<EngineAccess, "webhook">, scope: Scope, id: string): LiveWebhook {
   const live = access.webhook(id);
   const isSeen = live !== undefined && isVisible(scope, live.webhook.tenantId);
@@ -71,7 +71,7 @@ export function resolveTenant(
   return tenantId;
 }
 
-/** Limits a listing to what the caller may see; null is everything. */
+/** Limits a listing to what the caller may see; null means no limit. */
 export function tenantFilter(scope: Scope, tenantId: string | null): string | null {
   if (scope.tenantId !== null && tenantId !== null && tenantId !== scope.tenantId) {
     throw invalidTenant("is not the tenant of this API key");

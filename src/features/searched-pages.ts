@@ -5,15 +5,15 @@ import { ProblemList } from "./input.ts";
 
 /** The position at which a search continues. */
 export type SearchedPlace<Place = SearchPlace> = Place & {
-  /** Rows of the offset that are still to be skipped. */
+  /** Number of rows of the offset that must still be skipped. */
   readonly skip: number;
 };
 
 export interface SearchPageRequest<Place = SearchPlace> {
   readonly limit: number;
-  /** Rows to skip after `after`. */
+  /** Number of rows to skip after `after`. */
   readonly offset: number;
-  /** `next` of the previous page; null for the first. */
+  /** `next` of the previous page; null for the first page. */
   readonly after: SearchedPlace<Place> | null;
 }
 
@@ -22,15 +22,15 @@ export interface SearchedPage<Row, Place = SearchPlace> {
   readonly rows: readonly Row[];
   readonly next: SearchedPlace<Place> | null;
   /**
-   * Unix milliseconds: only items created up to this time have been searched. Null if all have been, or when sorted by
-   * next attempt.
+   * Unix milliseconds: only items created at or after this time have been searched. Null if all items have been
+   * searched, or if the rows are sorted by next attempt.
    */
   readonly searchedTo: number | null;
-  /** False if the budget ended the page before it was full: more may match. */
+  /** False if the budget ran out before the page was full, so that more rows may match. */
   readonly isComplete: boolean;
 }
 
-/** Positions as single words, for cursors. */
+/** Encodes positions as single words, for cursors. */
 export interface PlaceWords<Place> {
   readonly wordOf: (place: SearchedPlace<Place>) => string;
   /** Null for an invalid word. */
@@ -46,7 +46,7 @@ export const placeWords: PlaceWords<SearchPlace> = {
   },
 };
 
-/** For rows sorted by id. */
+/** For positions in rows sorted by id. */
 export const idWords: PlaceWords<{ readonly id: string }> = {
   wordOf: ({ id, skip }) => `${id}.${skip}`,
   placeOf: (word) => {
@@ -57,7 +57,7 @@ export const idWords: PlaceWords<{ readonly id: string }> = {
 
 /** Budget of one page: at most 250 ms including the last read, on a busy machine. */
 export const searchBounds = { rowsMax: 500_000, durationMsMax: 150 };
-/** Rows per read if some of them are filtered or skipped afterwards. */
+/** Maximum rows per read if some of them are filtered or skipped afterwards. */
 const rowsAtOnceMax = 250;
 
 /** A search of the store with a filter on its rows. */
@@ -101,7 +101,7 @@ export async function searchedPage<Row, Place = SearchPlace>(
   }
 }
 
-/** The next page starts after the last row; rows read beyond it are read again. */
+/** The next page starts after the last row of this page; rows read beyond it are read again. */
 function fullPage<Row, Place>(
   rows: readonly Row[],
   found: SearchPage<Row, Place>,

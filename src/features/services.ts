@@ -149,15 +149,15 @@ export interface SearchHit {
   readonly type: "webhook" | "event" | "delivery" | "operation" | "source" | "connection";
   readonly id: string;
   readonly tenantId: string | null;
-  /** A webhook's URL, the type of an event, the kind of an operation, the name of a source or connection. */
+  /** The URL of a webhook, the type of an event, the kind of an operation, or the name of a source or connection. */
   readonly title: string;
   readonly matched: "id" | "idempotency_key" | "url" | "name" | "description";
 }
 
-/** To the given webhooks, or to all that now subscribe to its type. */
+/** Replays to the given webhooks, or to all that now subscribe to the event's type. */
 export type ReplayCommand = { readonly eventId: string } & InputOf<typeof replayFields>;
 
-/** Null means omitted. */
+/** Null means that the value is omitted. */
 export type EventFilters = {
   readonly [Name in keyof InputOf<typeof eventListFields>]: InputOf<typeof eventListFields>[Name] | null;
 };
@@ -167,20 +167,20 @@ export interface EventListQuery extends EventFilters {
 }
 
 /**
- * A webhook of the event's tenant. `reason` is null if the event was sent to it. `other_type`: it does not subscribe to
- * the type. `inactive`: it was not active, so its delivery was skipped. `made_later`: it was created later.
- * `changed_later`: it subscribed to the type later.
+ * A webhook of the event's tenant. `reason` is null if the event was sent to the webhook. `other_type`: the webhook
+ * does not subscribe to the type. `inactive`: it was not active, so its delivery was skipped. `made_later`: it was
+ * created after the event. `changed_later`: it subscribed to the type after the event.
  */
 export interface EventMatch {
   readonly webhook: Webhook;
-  /** The latest, if there are several. */
+  /** The latest delivery if there are several. */
   readonly delivery: StoredDelivery | null;
   readonly reason: "other_type" | "inactive" | "made_later" | "changed_later" | null;
 }
 
 export interface EventMatchPage {
   readonly rows: readonly EventMatch[];
-  /** Id of the last webhook if there are more. */
+  /** Id of the last webhook of the page; null if it is the last page. */
   readonly next: string | null;
 }
 
@@ -189,7 +189,7 @@ export interface DeliveryHandle {
   readonly webhookId: string;
 }
 
-/** Null means omitted. */
+/** Null means that the value is omitted. */
 export type WebhookFilters = {
   readonly [Name in keyof InputOf<typeof webhookFilters>]: InputOf<typeof webhookFilters>[Name] | null;
 };
@@ -202,7 +202,7 @@ export interface WebhookListQuery extends WebhookFilters {
 }
 
 export interface RecoveryStarted {
-  /** Null with `dryRun`. */
+  /** Null if `dryRun` is set. */
   readonly operation: BatchOperation | null;
   readonly count: number;
   /** The webhook, if its open circuit delays the retried deliveries. */
@@ -213,7 +213,7 @@ export type PauseCommand = { readonly id: string } & InputOf<typeof pauseFields>
 export type CircuitCommand = { readonly id: string } & InputOf<typeof circuitActionFields>;
 export type RotateSecretCommand = { readonly id: string } & InputOf<typeof rotateFields>;
 export type TestWebhookCommand = { readonly id: string } & InputOf<typeof testFields>;
-/** `states` defaults to exhausted and skipped. */
+/** `states` defaults to `exhausted` and `skipped`. */
 export type RecoverCommand = { readonly id: string } & InputOf<typeof recoverFields>;
 /** Times are Unix milliseconds. */
 export type ReportIncidentCommand = { readonly id: string } & InputOf<typeof incidentFields>;
@@ -229,7 +229,7 @@ export interface ConfirmVerificationCommand {
   readonly allowedRate: string | null;
 }
 
-/** The delivery that is sent, and what currently holds it. */
+/** The delivery to be sent, and the gate that currently delays it. */
 export interface RetriedDelivery extends DeliveryHandle {
   /** The successful delivery that this one copies; null if the delivery itself is sent again. */
   readonly replayOf: string | null;
@@ -249,14 +249,14 @@ export type RetryDeliveryCommand = { readonly webhookId: string; readonly delive
   typeof deliveryRetryFields
 >;
 
-/** Null means omitted. */
+/** Null means that the value is omitted. */
 export type DeliveryFilters = {
   readonly [Name in keyof InputOf<typeof deliveryListFields>]:
     | InputOf<typeof deliveryListFields>[Name]
     | null;
 };
 
-/** For the deliveries of one webhook or one event. */
+/** Filters for the deliveries of one webhook or one event. */
 export type DeliveryFiltersWithin = Pick<DeliveryFilters, keyof typeof deliveryFilterFields>;
 
 export type DeliveriesOfWebhookQuery = DeliveryFiltersWithin & {
@@ -268,10 +268,10 @@ export interface DeliveryListQuery extends DeliveryFilters {
   readonly page: SearchPageRequest;
 }
 
-/** A delivery in a list, with its current webhook; null if that was deleted. */
+/** A delivery in a list, with its current webhook; null if the webhook was deleted. */
 export interface ListedDelivery extends DeliveryView {
   readonly webhook: Webhook | null;
-  /** Null without a webhook. */
+  /** Null if there is no webhook. */
   readonly webhookHealth: WebhookHealthState | null;
 }
 
@@ -280,10 +280,10 @@ export type DeliveryPage = SearchedPage<ListedDelivery>;
 export type ChangeOperationCommand = { readonly id: string } & InputOf<typeof operationChangeFields>;
 
 export interface RetryBatchStarted {
-  /** Null with `dryRun`. */
+  /** Null if `dryRun` is set. */
   readonly operation: BatchOperation | null;
   readonly count: number;
-  /** Inactive webhooks of these dead letters: retried deliveries wait until they are active. */
+  /** Inactive webhooks of these dead letters. Retried deliveries wait until their webhook is active. */
   readonly inactive: readonly InactiveWebhook[];
   /** Webhooks whose open circuit delays the retried deliveries. */
   readonly openCircuits: readonly OpenCircuit[];
@@ -292,7 +292,7 @@ export interface RetryBatchStarted {
 export interface InactiveWebhook {
   readonly webhookId: string;
   readonly status: Exclude<Webhook["status"], "active">;
-  /** Dead letters in the selection. */
+  /** Number of dead letters in the selection. */
   readonly count: number;
 }
 
@@ -304,12 +304,12 @@ export interface WebhookView {
   readonly webhook: Webhook;
   readonly policy: DeliveryPolicy;
   readonly health: WebhookHealthState;
-  /** A manual pause in force. */
+  /** The current manual pause. */
   readonly pause: WebhookPause | null;
   readonly lastSuccessAt: number | null;
   readonly lastFailedAt: number | null;
   readonly hasBearerToken: boolean;
-  /** Only the names of secret headers. */
+  /** Secret headers are listed by name only. */
   readonly credentialHeaderNames: readonly string[];
   readonly clientCertificate: ClientCertificateView | null;
   /** The DNS record that the owner must publish for the method `dns`. */
@@ -324,7 +324,7 @@ export interface WebhookView {
 export interface ClientCertificateView {
   readonly subject: string;
   readonly issuer: string;
-  /** SHA-256, in hex with colons. */
+  /** SHA-256 in hexadecimal with colons. */
   readonly fingerprint: string;
   /** Unix milliseconds. */
   readonly expiresAt: number;
@@ -358,17 +358,19 @@ export interface WebhookHealthView {
   readonly stats: AttemptStats;
   readonly statsSince: number;
   readonly lastSuccessAt: number | null;
-  /** When the webhook will be disabled unless a delivery is accepted first; null if no such deadline applies. */
+  /**
+   * When the webhook will be disabled unless a delivery is accepted before that time; null if no such deadline applies.
+   */
   readonly disablesAt: number | null;
 }
 
 export interface WebhookBacklogView extends Backlog {
   readonly webhookId: string;
-  /** All priorities, up to the limit of counting. */
+  /** Total over all priorities, up to the counting limit. */
   readonly total: number;
   /** Accepted deliveries per second over the last five minutes. */
   readonly perSecond: number;
-  /** Time to drain at that rate; null if unknown. */
+  /** Time to drain the backlog at that rate; null if unknown. */
   readonly drainMs: number | null;
 }
 
@@ -377,18 +379,18 @@ export type BulkDeliveriesCommand = InputOf<typeof retryDeliveriesFields>;
 export type DiscardCommand = InputOf<typeof discardFields>;
 
 export interface BulkStarted {
-  /** Null with `dryRun`. */
+  /** Null if `dryRun` is set. */
   readonly operation: BatchOperation | null;
   /** Number of deliveries to process. */
   readonly count: number;
-  /** False if counting stopped at its limit: there are more. */
+  /** False if counting stopped at its limit and there are more deliveries. */
   readonly isExact: boolean;
-  /** The oldest of them, up to five. */
+  /** The oldest deliveries of the selection, up to five. */
   readonly samples: readonly ListedDelivery[];
   readonly excluded: ExclusionCounts;
   /** Webhooks whose open circuit delays deliveries that are sent again. */
   readonly openCircuits: readonly OpenCircuit[];
-  /** With its times as instants. */
+  /** Its times are absolute. */
   readonly selection: OperationSelection;
   readonly requestsPerSecond: number;
   /** Null if the count is not exact. */

@@ -11,21 +11,21 @@ import type { Schema } from "../resources/schema.ts";
 import type { Answer, AuditedAction, Call, Route } from "./route.ts";
 import { plainAddress } from "./serve-inbound.ts";
 
-/** Replaces a value that is never shown. */
+/** Shown in place of a value that is never shown. */
 const masked = "…";
-/** Size limit of one field as JSON; longer fields are replaced by their length. */
+/** Maximum size of one field as JSON. Longer fields are replaced by their length. */
 const bytesMax = 1_024;
 
 /**
- * Names of secrets. The schema marks write-only fields; names catch secrets that it does not describe, such as headers
- * of receivers and objects without declared members.
+ * Matches names of secrets. The schema marks write-only fields; this pattern finds secrets that the schema does not
+ * describe, such as headers of receivers and objects without declared properties.
  */
 const secretName =
   /secret|password|token|private|authorization|credential|signature|cookie|(^|[_-])key$|^code$/i;
-/** Names that match the pattern above but hold no secret. */
+/** Names that match the pattern above but do not contain a secret. */
 const plainName = /_url$|^idempotency_key$|^signature_(schemes?|header)|^has_/i;
 
-/** The parts of JSON Schema that lead to a value. */
+/** The parts of a JSON Schema through which a value is reached. */
 interface Described {
   readonly writeOnly?: boolean;
   readonly "x-open-members"?: readonly string[];
@@ -107,7 +107,7 @@ function shortened(value: unknown): unknown {
   return text !== undefined && text.length > bytesMax ? `… (${text.length} characters)` : value;
 }
 
-// Audit log: each mutating route declares how it is recorded, and dispatch.ts runs it through this module.
+// The audit log: each mutating route declares how it is recorded, and dispatch.ts uses this module to record it.
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -118,7 +118,7 @@ interface AuditingOptions {
   readonly log: Logger;
 }
 
-/** Runs a route's handler and ensures that its change is recorded exactly once. */
+/** Runs the handler of a route and ensures that its change is recorded exactly once. */
 export class Auditing {
   readonly #options: AuditingOptions;
   readonly #nextId: () => string;
@@ -212,7 +212,7 @@ class Trail implements AuditTrail {
   }
 }
 
-/** Errors are left to the handler, which reports missing and forbidden resources. */
+/** Errors are ignored here; the handler reports missing and forbidden resources. */
 async function jsonBefore({ before }: AuditedAction, call: Call): Promise<Json | null> {
   if (before === undefined) return null;
   try {
@@ -243,7 +243,7 @@ function targetOf(
   return { id: typeof id === "string" ? id : "", tenantId: typeof tenantId === "string" ? tenantId : null };
 }
 
-/** The fields that the body and the route set, where they differ from the previous values. */
+/** The fields set by the body and by the route that differ from the previous values. */
 function changesOf(
   { sets, removes }: AuditedAction,
   call: Call,

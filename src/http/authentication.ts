@@ -18,7 +18,7 @@ import {
   type Sessions,
 } from "./sessions.ts";
 
-/** `publish` keys cannot read, and `read` keys cannot write: a leaked publisher key reveals no events. */
+/** `publish` keys cannot read, and `read` keys cannot write. A leaked publisher key therefore reveals no events. */
 const rolesOf: Readonly<Record<Exclude<Access, "public">, ReadonlySet<Principal["role"]>>> = {
   any: new Set(["admin", "manage", "publish", "read"]),
   read: new Set(["admin", "manage", "read"]),
@@ -42,15 +42,15 @@ export class UnauthenticatedError extends PosthornError {
   }
 }
 
-/** The principal of a call, and its dashboard session if it was not made with a key. */
+/** The principal of a call. If the call was not made with a key, also its dashboard session. */
 export interface Caller {
   readonly principal: Principal;
   readonly session: Session | null;
 }
 
 /**
- * Authenticates by the key in the `Authorization` header or, without one, by the dashboard session. Session calls that
- * change something must come from the dashboard. Throws UnauthenticatedError, or `forbidden` for a cross-site call.
+ * Authenticates by the key in the `Authorization` header. Without one, authenticates by the dashboard session; mutating
+ * calls with a session must come from the dashboard. Throws UnauthenticatedError, or `forbidden` for a cross-site call.
  */
 export function authenticate(
   method: string,
@@ -70,7 +70,7 @@ export function authenticate(
   return { principal: holderOfKey(headers.authorization, apiKeys), session: null };
 }
 
-/** The portal session token in an `Authorization` header, or null. */
+/** The portal session token in an `Authorization` header; null if there is none. */
 export function portalToken(headers: IncomingHttpHeaders): string | null {
   const presented = bearerToken(headers.authorization);
   return presented?.startsWith(portalTokenPrefix) === true ? presented : null;
@@ -137,7 +137,7 @@ export function authorize(principal: Principal, route: Pick<Route, "access" | "c
 
 const keyLengthMax = 512;
 
-/** The key in an `Authorization` header, or null. */
+/** The key in an `Authorization` header; null if there is none. */
 export function bearerToken(header: string | undefined): string | null {
   if (header === undefined || header.length > keyLengthMax) return null;
   if (header.startsWith("Bearer ")) return header.slice(7).trim() || null;
@@ -207,13 +207,13 @@ function keepSession(
 }
 
 /**
- * Rate limits on API calls (WDS-5). Each API key and each tenant has a token bucket for publishing and another for all
- * other calls. Each address that presents invalid keys has a bucket too. Limits are checked before the body is read.
- * Every call costs one token, including a batch of events, whose size is bounded elsewhere. Administrators are not
- * limited.
+ * Rate limits for API calls (WDS-5). Each API key and each tenant has one token bucket for publishing and another for
+ * all other calls. Each address that presents invalid keys also has a bucket. Limits are checked before the body is
+ * read. Every call costs one token, including a batch of events, whose size is limited elsewhere. Administrators are
+ * not limited.
  */
 
-/** Per minute; 0 means unlimited. A bucket holds the calls of one minute, which may arrive in one burst. */
+/** Calls per minute; 0 means unlimited. A bucket holds the calls of one minute, which may arrive in one burst. */
 export interface CallRates {
   readonly keyCallsPerMinute: number;
   readonly tenantCallsPerMinute: number;
@@ -234,9 +234,9 @@ export interface AnswerFields {
 
 export const unknownKeysPerMinute = 600;
 const wrongLoginsPerMinute = 5;
-/** Many customers may share one address, and a code has 256 bits. */
+/** Higher than the limit for logins, because many customers may share one address, and a code has 256 bits. */
 const wrongCodesPerMinute = 60;
-/** Bounds the memory for an attacker with many addresses; further addresses share one bucket. */
+/** Limits the memory that an attacker with many addresses can use; further addresses share one bucket. */
 export const addressesMax = 10_000;
 
 export class CallLimits {
@@ -302,8 +302,8 @@ export class CallLimits {
   }
 
   /**
-   * Counts a call and reports the remaining quota in its response headers. Beyond a limit, throws `rate_limited` and
-   * counts nothing.
+   * Counts a call and reports the remaining quota in its response headers. If a limit is exceeded, throws
+   * `rate_limited` and does not count the call.
    */
   count(
     principal: Principal,
@@ -360,15 +360,15 @@ export class CallLimits {
 interface LimitInput {
   readonly name: string;
   readonly perMinute: number;
-  /** Burst size; the calls of one minute if omitted. */
+  /** Burst size. If omitted, it equals the number of calls per minute. */
   readonly burst?: number;
   /** Shown in error messages. */
   readonly what: string;
-  /** Beyond this number, ids share one bucket. */
+  /** If there are more ids than this, the additional ones share one bucket. */
   readonly bucketsMax?: number;
 }
 
-/** The limits for one call, rendered as draft-ietf-httpapi-ratelimit-headers defines them. */
+/** The limits for one call, rendered as defined by draft-ietf-httpapi-ratelimit-headers. */
 class LimitList {
   readonly limits: readonly Limit[];
   readonly policy: string;
@@ -400,7 +400,7 @@ class Limit {
   readonly perMinute: number;
   readonly what: string;
   readonly #burst: number;
-  /** Index of the call's id that this limit counts by. */
+  /** Position, among the ids of the call, of the id that is the key of this limit. */
   readonly place: number;
   readonly #bucketsMax: number;
   readonly #buckets = new Map<string, RateBucket>();
@@ -422,7 +422,7 @@ class Limit {
   bucketOf(id: string, now: number): RateBucket {
     const known = this.#buckets.get(id);
     if (known !== undefined) return known;
-    // The map only grows here, so this is where to sweep it.
+    // The map grows only here, so it is swept here.
     if (now - this.#sweptAt >= sweepEveryMs) this.#sweep(now);
     if (this.#buckets.size >= this.#bucketsMax) return (this.#overflow ??= this.#createBucket());
     const bucket = this.#createBucket();

@@ -106,7 +106,7 @@ test("unknown keys are counted by address, in bounded memory", () => {
   assert.equal(unknown("192.0.2.1").waitSeconds, 1);
   assert.deepEqual(limited, ["unknown_key"]);
   for (let count = 0; count < addressesMax - 1; count += 1) assert.equal(unknown(`a${count}`).waitSeconds, 0);
-  // From here on, all new addresses share one bucket.
+  // From now on, all new addresses share one bucket.
   for (let count = 0; count < unknownKeysPerMinute; count += 1)
     assert.equal(unknown(`b${count}`).waitSeconds, 0);
   assert.equal(unknown("c").waitSeconds, 1);

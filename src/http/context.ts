@@ -11,17 +11,17 @@ import type { CallRates } from "./authentication.ts";
 import type { ClientCertificateSource } from "./serve-inbound.ts";
 import type { Sessions } from "./sessions.ts";
 
-/** The dependencies of the API. They are borrowed: closing the API leaves them open. */
+/** The dependencies of the API. Closing the API does not close them. */
 export interface ApiOptions {
   readonly services: Services;
   readonly gateway: GatewayServices;
-  /** Base URL of inbound requests, without a trailing slash; null uses the address of the API. */
+  /** Base URL of inbound requests, without a trailing slash. If null, the address of the API is used. */
   readonly inboundUrl?: () => string | null;
   /** How TLS-terminating proxies pass on the client certificate of a sender; null if none does. */
   readonly clientCertificates?: ClientCertificateSource | null;
   /** CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[];
-  /** Also serves inbound requests on the address of the API. */
+  /** Handles inbound requests on the address of the API. */
   readonly takesInbound?: boolean;
   /** Documents that need no service, such as a plain list. */
   readonly store: Store;
@@ -35,21 +35,21 @@ export interface ApiOptions {
   readonly callRates: CallRates;
   readonly readiness: () => Readiness;
   readonly system: () => Promise<SystemReport>;
-  /** Text in the Prometheus exposition format. */
+  /** Returns text in the Prometheus exposition format. */
   readonly metricsText: () => Promise<string>;
   readonly profiles: readonly Profile[];
   readonly sourceTypes: readonly SourceType[];
-  /** At least 32 bytes. Cursors created with another key are refused. */
+  /** At least 32 bytes. Cursors created with a different key are rejected. */
   readonly cursorKey: Uint8Array;
   /** Version of the package. */
   readonly version: string;
   /** Development mode; shown in the API documentation. */
   readonly dev: boolean;
-  /** Absent or null disables the dashboard. */
+  /** Absent or null if the dashboard is disabled. */
   readonly dashboard?: Dashboard | null;
   /** Absent or null if receivers cannot be examined from this process. */
   readonly examineReceiver?: ExamineReceiver | null;
-  /** Absent or null disables the portal. */
+  /** Absent or null if the portal is disabled. */
   readonly portal?: Portal | null;
   /** Path prefix that a proxy forwards without stripping it, such as `/hooks`; empty for none. */
   readonly basePath?: string;
@@ -64,11 +64,11 @@ export interface Dashboard {
   readonly sessions: Sessions;
   /** Version of the server. */
   readonly version: string;
-  /** Files by path below `/ui/`, including `index.html`. Rejects with a reason that can be shown to a person. */
+  /** Files by path below `/ui/`, including `index.html`. Rejects with a human-readable reason. */
   readonly files: () => Promise<ReadonlyMap<string, DashboardFile>>;
 }
 
-/** Examines a receiver by the rules of `posthorn check`. */
+/** Checks a receiver with the same rules as `posthorn check`. */
 export type ExamineReceiver = (
   target: {
     readonly webhookId: string;
@@ -81,7 +81,7 @@ export type ExamineReceiver = (
 
 /** The customer portal at `/portal`. */
 export interface Portal {
-  /** Public address of this server; null uses the address of the request. */
+  /** Public address of this server. If null, the address of the request is used. */
   readonly publicUrl: string | null;
   /** Origins that may call the API with a session token. */
   readonly origins: readonly string[];
@@ -111,9 +111,9 @@ export interface ApiTimeouts {
 }
 
 export interface ApiLimits {
-  /** Limit of the rendered payload. Services enforce it; here it bounds how much of a body is read. */
+  /** Maximum size of the rendered payload. Services enforce it; here it limits how much of a body is read. */
   readonly payloadBytesMax: number;
-  /** Open connections; further ones are closed at once. */
+  /** Maximum number of open connections; further connections are closed immediately. */
   readonly connectionsMax: number;
 }
 
@@ -125,7 +125,7 @@ export interface Readiness {
    * `queue_unavailable`, `shared_state_unavailable` and `local_shortage` may also be listed while the process is ready.
    */
   readonly reasons: readonly string[];
-  /** Sentences about reasons that an operator has to act on. */
+  /** Sentences that explain reasons for which an operator has to act. */
   readonly details: readonly string[];
 }
 
@@ -136,7 +136,7 @@ export interface SystemReport {
   readonly warnings: readonly string[];
   /** Unix milliseconds. */
   readonly startedAt: number;
-  /** By pool name; null while the store cannot report them. */
+  /** Keyed by pool name; null while the store cannot report the workers. */
   readonly pools: ReadonlyMap<string, number> | null;
   readonly store: { readonly kind: "sqlite" | "postgresql"; readonly facts: StoreFacts | null };
   readonly queue: Companion<"store" | "rabbitmq">;
@@ -155,14 +155,14 @@ export interface Companion<Kind extends string> {
   readonly isAvailable: boolean;
 }
 
-/** A setting in force; secrets are masked. `source` is null if unknown. */
+/** An effective setting; secrets are masked. `source` is null if unknown. */
 export interface ReportedSetting {
   readonly name: string;
   readonly value: string;
   readonly source: { readonly kind: string; readonly name: string } | null;
 }
 
-/** Allowance for everything in a body other than the payload: envelope, metadata, links and white space. */
+/** Allowance for all parts of a body other than the payload: envelope, metadata, links and white space. */
 export const envelopeBytesMax = 65_536;
 
 export const batchBytesMax = 16 * 1024 * 1024;

@@ -5,7 +5,7 @@ import type { Rendered } from "./problems.ts";
 /** POST exchanges a code for a token; DELETE ends a session. */
 export const portalSessionPath = "/portal/session";
 
-// CORS for calls with a portal session token: only for origins in the settings, and never with cookies.
+// CORS for calls with a portal session token. Only origins in the settings are allowed, and never with cookies.
 
 const methods = "GET, POST, PUT, PATCH, DELETE";
 const requestFields = "authorization, content-type, idempotency-key";
@@ -34,7 +34,8 @@ export function answerPreflight(
 }
 
 /**
- * Lets allowed origins read responses to calls with a token, including errors and the exchange of a code for a token.
+ * Allows listed origins to read responses to calls with a token, including errors and the exchange of a code for a
+ * token.
  */
 export function permitOrigin(origins: ReadonlySet<string>) {
   return ({ headers, url }: FastifyRequest, { raw }: FastifyReply, done: () => void): void => {

@@ -1,4 +1,4 @@
-/** Login and logout of the dashboard. For everything else it calls the API like any other client. */
+/** Login and logout of the dashboard. For all other functions, the dashboard calls the API like any other client. */
 import { InvalidRequestError, PosthornError } from "../domain/errors.ts";
 import {
   type Login,
@@ -22,7 +22,7 @@ import {
 } from "./sessions.ts";
 
 const noStore = { "cache-control": "no-store" };
-/** For limits that are reported only in errors. */
+/** Used for limits that are reported only in errors. */
 const untold = { setHeader: () => {} };
 
 interface SessionRoutesOptions extends ApiOptions {
@@ -53,7 +53,7 @@ function loginRoute(options: SessionRoutesOptions): Route {
     body: loginSchema,
     answers: { 200: { description: "Logged in.", schema: sessionSchema } },
     errors: ["unauthenticated", "forbidden", "rate_limited"],
-    audit: { none: "logging in changes nothing, and later changes of the session are audited" },
+    audit: { none: "logging in changes nothing, and changes made in the session are audited" },
     handle: async ({ body, headers, connection }) => {
       if (comesFrom(headers) === "elsewhere") {
         throw new PosthornError("forbidden", "A page from another site cannot log in here.");
@@ -141,7 +141,7 @@ function loginCodeRoute({ sessions }: SessionRoutesOptions): Route {
     tag: "Dashboard",
     summary: "Create a one-time login link for the dashboard",
     description:
-      "Valid for five minutes, with the rights of the calling API key. The link must lead to the process that responded.",
+      "Valid for five minutes, with the rights of the calling API key. The link must be opened on the process that created it.",
     access: "any",
     answers: { 201: { description: "The code.", schema: loginCodeSchema } },
     errors: [],
@@ -158,7 +158,7 @@ function loginCodeRoute({ sessions }: SessionRoutesOptions): Route {
   });
 }
 
-/** In the fragment, which browsers do not send and proxies do not log. */
+/** The code is in the fragment, which browsers do not send and proxies do not log. */
 export function loginPath(code: string): string {
   return `ui/#c=${code}`;
 }

@@ -85,7 +85,7 @@ export function isRaw(request: FastifyRequest, { parameter }: Pick<RawForm, "par
   return (request.query as Readonly<Record<string, unknown>>)[parameter] !== undefined;
 }
 
-/** The returned handler never rejects: errors are rendered as problems. */
+/** The returned handler never rejects, because errors are rendered as problem documents. */
 function createFormHandler(form: Form, dependencies: HandlerDependencies): RouteHandler {
   const isOnce = takesIdempotencyKey(form.route);
   const { log, basePath = "" } = dependencies;
@@ -177,7 +177,7 @@ export function send(reply: FastifyReply, rendered: Rendered): void {
     rendered.open(raw);
     return;
   }
-  // No length without a body: RFC 9110 forbids `content-length: 0` on 204.
+  // No length is sent without a body, because RFC 9110 forbids `content-length: 0` on 204.
   if (rendered.text === "") raw.writeHead(rendered.status, rendered.headers);
   else
     raw.writeHead(rendered.status, {
@@ -247,14 +247,14 @@ function createBodyReader(route: Route): (request: FastifyRequest) => unknown {
       bodyElements === undefined ? parseJson(raw, bounds) : parseElements(raw, bounds, bodyElements);
     const errors = check(body);
     if (errors !== null) throw new InvalidRequestError("The body is not valid.", errors);
-    // Events are read from the raw text.
+    // Events are read from the raw text, so exact numbers need no special handling here.
     return bounds.hugeNumbers === "kept" ? body : withExactDocuments(raw.toString("utf8"), body);
   };
 }
 
 /**
- * Reads the bytes and their media type. The service judges whether the body is empty, its type, and the size of a JSON
- * body, which the server reads up to the limit of the plain form (CEW-2.1-4).
+ * Reads the bytes and their media type. The service checks the media type, whether the body is empty, and the size of a
+ * JSON body. The server reads a JSON body up to the limit of the plain form (CEW-2.1-4).
  */
 function createRawReader({ bodyBytesMax }: RawForm): (request: FastifyRequest) => RawContent {
   return (request) => {
@@ -266,7 +266,7 @@ function createRawReader({ bodyBytesMax }: RawForm): (request: FastifyRequest) =
   };
 }
 
-/** For bodies whose media type only the sender knows. */
+/** For bodies whose media type is chosen by the sender. */
 export const missingContentType = "Set the media type of the body in Content-Type.";
 
 function tooLarge(bytesMax: number): PosthornError {
@@ -275,8 +275,8 @@ function tooLarge(bytesMax: number): PosthornError {
 
 /**
  * Memory for request bodies in flight, shared by all callers. Without a limit, a caller could fill the process by
- * sending many bodies and finishing none. A caller may take more only while it holds less than what is still free. One
- * caller can therefore hold at most half, and there is always room for another.
+ * sending many bodies and finishing none. A caller may take more only while it holds less than what remains. One caller
+ * can therefore hold at most half, and another caller can always get memory.
  */
 export class BodyMemory {
   readonly #bytesMax: number;
@@ -287,7 +287,7 @@ export class BodyMemory {
     this.#bytesMax = bytesMax;
   }
 
-  /** Takes `bytes` more for a caller. Returns false and takes nothing if that exceeds the limit. */
+  /** Reserves `bytes` more for a caller. Returns false and reserves nothing if that would exceed the limit. */
   take(caller: string, bytes: number): boolean {
     const held = (this.#held.get(caller) ?? 0) + bytes;
     const free = this.#bytesMax - this.#bytes - bytes;
@@ -306,27 +306,30 @@ export class BodyMemory {
 }
 
 // Reads a body into one buffer with a size limit. Fastify's own reader resets the connection at the limit, so a client
-// that is still sending often never sees the 413. Here the rest is read and discarded, up to a limit.
+// that is still sending often does not receive the 413. Here, the rest is read and discarded, up to a limit.
 
-/** Result for a body beyond its limit. */
+/** Result for a body that exceeds its limit. */
 export const bodyTooLarge: unique symbol = Symbol("body too large");
 export type RequestBody = Buffer | typeof bodyTooLarge;
 
 const droppedBytesMax = 32 * 1024 * 1024;
 
 export interface BodyBounds {
-  /** Limit of this body. */
+  /** The limit of this body. */
   readonly bytesMax: number;
-  /** Shared memory of all bodies in flight. */
+  /** The memory shared by all bodies in flight. */
   readonly memory: BodyMemory;
-  /** The caller who is charged for the memory. */
+  /** The caller to whom the memory is charged. */
   readonly caller: string;
 }
 
-/** Smaller bodies, nearly all of them, are not counted: the limit on connections bounds them too. */
+/** Smaller bodies (nearly all of them) are not counted, because the limit on connections bounds them too. */
 const countedFrom = 16 * 1024;
 
-/** Calls back exactly once; with the symbol as soon as the limit is exceeded, so that the response can be sent. */
+/**
+ * Calls back exactly once. If the limit is exceeded, calls back immediately with the symbol, so that the response can
+ * be sent.
+ */
 export function readBody(
   payload: IncomingMessage,
   { bytesMax, memory, caller }: BodyBounds,
@@ -365,7 +368,7 @@ export function readBody(
   payload.on("data", onData);
   payload.on("end", onEnd);
   payload.on("error", () => {
-    // No client is left to answer, and a client that hangs up is not a server error.
+    // There is no client left to respond to, and a client that closes the connection is not a server error.
     if (!isDone) finish(new InvalidRequestError("The body ended too early.", []));
   });
 }
@@ -375,8 +378,8 @@ const crowded = "Too many large bodies are in flight. Retry in a moment.";
 const nothing = Buffer.alloc(0);
 
 /**
- * Appends a chunk; `bytes` is the new length, and the buffer may have spare room. Chunks are not collected in a list,
- * because the caller controls their size: one object per byte would take a hundred times its size.
+ * Appends a chunk. `bytes` is the new length; the buffer may have spare capacity. Chunks are not collected in a list,
+ * because the caller controls their size: one object per byte would take a hundred times the memory.
  */
 function withChunk(kept: Buffer, chunk: Buffer, bytes: number): Buffer {
   const end = bytes - chunk.length;
@@ -389,7 +392,7 @@ function withChunk(kept: Buffer, chunk: Buffer, bytes: number): Buffer {
   return roomy;
 }
 
-/** Buffer size for this many bytes. */
+/** Returns the buffer size for this many bytes. */
 function roomFor(kept: Buffer, bytes: number): number {
   if (kept.length === 0) return bytes;
   return kept.length >= bytes ? kept.length : 2 * bytes;
@@ -420,7 +423,7 @@ export type Validator = (value: unknown) => readonly FieldError[] | null;
 export type ValueSource = "body" | "query" | "path";
 
 export function compileValidator(schema: Schema, source: ValueSource): Validator {
-  // Compiled on first use: compiling all at once would take longer than the rest of the start.
+  // Compiled on first use, because compiling all schemas at startup would take longer than the rest of the startup.
   let quick: ValidateFunction | undefined;
   let thorough: ValidateFunction | undefined;
   return (value) => {
@@ -428,7 +431,7 @@ export function compileValidator(schema: Schema, source: ValueSource): Validator
     if (quick(value)) return null;
     thorough ??= createAjv(source, true).compile(schema);
     thorough(value);
-    // Coercion may have made the value valid in the meantime; then report the first error.
+    // Coercion during the first check may have made the value valid; in that case, report the first error.
     return describeFieldErrors(thorough.errors ?? quick.errors ?? []);
   };
 }

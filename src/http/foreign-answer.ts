@@ -14,14 +14,14 @@ export const isolation = {
 const download = { "content-disposition": 'attachment; filename="answer"' } as const;
 
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
-/** Each blank can be matched in only one way; otherwise a receiver could cause exponential backtracking. */
+/** Each blank can be matched in only one way. Otherwise, a receiver could cause exponential backtracking. */
 const mediaType = new RegExp(
   `^(${token}/${token})((?:[ \\t]*;(?:[ \\t]*${token}=(?:${token}|"[\\x20-\\x21\\x23-\\x2b\\x2d-\\x5b\\x5d-\\x7e]*"))?)*)[ \\t]*$`,
 );
-/** An allow list, so that types that browsers may learn to execute are already downloads. */
+/** An allowlist, so that types that browsers may execute in future are already sent as downloads. */
 const inert = /^(?:text\/plain|text\/csv|application\/(?:json|[a-z0-9!#$&^_.-]+\+json))$/i;
 const plainParameters = new RegExp(`^(?:[ \\t]*;[ \\t]*${token}=(?:${token}|"[A-Za-z0-9 _./:-]*"))*$`);
-/** Each part has its own type, regardless of the declared one. */
+/** Each part of such a body has its own type, regardless of the declared type. */
 const composite = /^(?:multipart|message)\//i;
 
 export function foreignHeaders(

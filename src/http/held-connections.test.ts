@@ -50,7 +50,7 @@ test("connections that never finish a head are closed first, oldest first", asyn
   for (let n = 0; n < 30; n += 1) strangers.push(await open("GET / HTTP/1.1\r\nHost: a\r\nX-Slow:"));
   await Promise.all(strangers.slice(0, 21).map(async (one) => one.closed || once(one.resume(), "close")));
   assert.ok(strangers.slice(21).every(({ closed }) => !closed));
-  // Clients with an earlier request keep their connections, and new clients are served.
+  // Clients that already sent a request keep their connections, and new clients are served.
   assert.equal(await ask("/b", served), ok);
   assert.equal(await ask("/c"), ok);
 });
@@ -79,7 +79,7 @@ test("if all connections are busy, probes are answered and other requests are re
   assert.equal(await ask("/livez"), ok);
   assert.equal(await ask("/readyz?verbose"), ok);
   assert.equal(await ask("/v1/events"), "HTTP/1.1 503 Service Unavailable");
-  // Silent connections in the slots reserved for probes do not block probes either.
+  // Silent connections in the slots reserved for probes do not block probes.
   for (let n = 0; n < 40; n += 1) await open();
   assert.equal(await ask("/livez"), ok);
   for (const end of hanging) end();

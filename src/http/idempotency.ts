@@ -12,20 +12,20 @@ import { keyOutstandingError, keyReusedError, type Rendered } from "./problems.t
 /** How long a completed response is kept. Published in /docs/idempotency (IDK-7, IDK-13). */
 export const answerKeptMs = 24 * 3_600_000;
 /**
- * A claim is renewed while its call runs. Without renewal for this long, its process is considered dead and the key is
- * free.
+ * A claim is renewed while its call runs. If it is not renewed for this long, its process is considered dead and the
+ * key can be claimed again.
  */
 export const claimKeptMs = 10_000;
 const renewMs = 3_000;
 /** Retry interval for writes that failed. */
 const settleMs = 500;
-/** Beyond this number the oldest are left to expire: many calls may run into one outage. */
+/** If there are more than this, the oldest claims are left to expire. Many calls may be affected by one outage. */
 const unsettledMax = 10_000;
 
 /** Outcome of a call: its response, or null if it had no effect. */
 type End = { readonly status: number; readonly body: string } | null;
 
-/** An outcome not yet stored. */
+/** An outcome that is not stored yet. */
 interface Unsettled {
   readonly claim: ClaimedKey;
   readonly end: End;
@@ -33,7 +33,7 @@ interface Unsettled {
 
 /**
  * The claims of this process's calls. A claim is renewed while its call runs, and its outcome is written to the store
- * until that succeeds. A key is thus blocked exactly as long as a call is running, and neither an outage nor a crash
+ * until that succeeds. Thus, a key is blocked only as long as a call is running, and neither an outage nor a crash
  * leaves it blocked.
  */
 export class IdempotencyClaims {
@@ -42,7 +42,7 @@ export class IdempotencyClaims {
   readonly #log: Logger;
   readonly #process: string;
   #calls = 0;
-  /** Start time by claim. */
+  /** Start time of the call, keyed by claim. */
   readonly #running = new Map<ClaimedKey, number>();
   readonly #unsettled = new Set<Unsettled>();
   #settling: Promise<void> | null = null;
@@ -61,11 +61,11 @@ export class IdempotencyClaims {
     this.#process = Buffer.from(random.bytes(processBytes)).toString("base64url");
   }
 
-  /** Claims the key for a call, which must then `end` the claim. Otherwise returns the state of the key. */
+  /** Claims the key for a call, which must then `end` the claim. If the key cannot be claimed, returns its state. */
   async begin(
     call: Pick<IdempotentRequest, "scope" | "key" | "fingerprint">,
   ): Promise<ClaimedKey | Exclude<IdempotencyState, { kind: "claimed" }>> {
-    // A repeat of a call that an outage left open: store that outcome first.
+    // A repeat of a call whose outcome an outage left unstored: store that outcome first.
     if (this.#isUnsettled(call)) await this.#settle();
     const { scope, key, fingerprint } = call;
     const claim = { scope, key, claimToken: `${this.#process}.${++this.#calls}` };
@@ -105,7 +105,7 @@ export class IdempotencyClaims {
     }
   }
 
-  /** Writes outstanding outcomes once more; claims that cannot be written expire. */
+  /** Attempts once more to write outstanding outcomes; claims that cannot be written expire. */
   async close(): Promise<void> {
     await this.#loop.stop();
     await this.#settle().catch(() => undefined);
@@ -127,7 +127,7 @@ export class IdempotencyClaims {
     return end === null ? this.#store.abandon(claim) : this.#store.finish({ ...claim, ...end });
   }
 
-  /** Sequential, and shared by concurrent callers. Rejects if the store cannot write. */
+  /** Runs sequentially; concurrent callers share the same run. Rejects if the store cannot write. */
   #settle(): Promise<void> {
     this.#settling ??= this.#settleAll().finally(() => {
       this.#settling = null;
@@ -161,7 +161,7 @@ export class IdempotencyClaims {
     }
   }
 
-  /** Skips young claims: most of their time remains, and nearly all calls end within it. */
+  /** Skips recent claims: most of their time remains, and nearly all calls end within it. */
   async #renew(): Promise<void> {
     const since = this.#clock.monotonicMs() - renewMs / 2;
     const claims = [...this.#running].filter(([, begun]) => begun <= since).map(([claim]) => claim);
@@ -171,12 +171,12 @@ export class IdempotencyClaims {
 
 const processBytes = 12;
 
-// `Idempotency-Key` on every POST (IDK-13 to 30). A key belongs to the API key and the route it was sent with. The
-// first request runs. A repeat gets the response of the first, 409 while that is running, or 422 if it is a different
-// request.
+// `Idempotency-Key` on every POST (IDK-13 to IDK-30). A key belongs to the API key and the route with which it was
+// sent. The first request is executed. A repeat gets the response of the first request, 409 while that is running, or
+// 422 if it is a different request.
 
 interface IdempotentRequest {
-  /** API key and route. */
+  /** Identifies the API key and the route. */
   readonly scope: string;
   readonly key: string;
   readonly fingerprint: string;
@@ -189,7 +189,7 @@ export interface IdempotencyDependencies {
   readonly log: Logger;
 }
 
-/** Runs `produce` once per key. `produce` never rejects: errors are rendered as problems. */
+/** Runs `produce` once per key. `produce` never rejects, because errors are rendered as problem documents. */
 export async function runOnce(
   request: IdempotentRequest,
   produce: () => Promise<Rendered>,
@@ -203,8 +203,8 @@ export async function runOnce(
 }
 
 /**
- * Whether the response is kept. One that a retry could change is not: server errors, temporary conflicts and rate
- * limits.
+ * Whether the response is stored. A response that a retry could change is not stored: server errors, temporary
+ * conflicts and rate limits.
  */
 function isLasting(status: number): boolean {
   return status < 500 && status !== 409 && status !== 429;
@@ -269,7 +269,7 @@ function unpack(body: string, { secretBox, context }: Packing & { readonly secre
     if (!(error instanceof SecretUnreadableError)) throw error;
     throw new PosthornError(
       "conflict",
-      "The request was carried out, but its response was sealed with a key that is no longer available.",
+      "The request was carried out, but its response was encrypted with a key that is no longer available.",
     );
   }
 }

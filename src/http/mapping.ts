@@ -6,12 +6,12 @@ export function present<const K extends string, V>(key: K, value: V | undefined)
   return (value === undefined ? {} : { [key]: value }) as { readonly [P in K]?: V };
 }
 
-// Times at the boundary of the API: Unix milliseconds inside, RFC 3339 in UTC with milliseconds outside.
+// Times at the boundary of the API: Unix milliseconds internally, RFC 3339 in UTC with milliseconds externally.
 
 const pattern =
   /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2}))?$/;
 
-/** Parses an RFC 3339 date-time, or a date as its start in UTC; null for anything else. */
+/** Parses an RFC 3339 date-time, or a date, which stands for its start in UTC. Null for any other input. */
 export function parseInstant(text: string): number | null {
   const match = pattern.exec(text);
   if (match === null) return null;
@@ -27,7 +27,7 @@ export function parseInstant(text: string): number | null {
   return midnight + seconds * 1_000 + milliseconds - offsetMinutes * 60_000;
 }
 
-/** Whether it is a full date-time, which bodies require. */
+/** Whether the text is a full date-time, which bodies require. */
 export function isDateTime(text: string): boolean {
   return text.length > 10 && parseInstant(text) !== null;
 }
@@ -56,17 +56,17 @@ function zoneMinutes(zone: string): number | null {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Input of the services from a validated body; absent fields stay absent. */
+/** Converts a validated body to the input of the services; absent fields remain absent. */
 export function inputOf<F extends Fields>(fields: F, body: unknown): InputOf<F> {
   return renamed(fields, body as Json) as InputOf<F>;
 }
 
-/** Null means omitted. */
+/** Null means that the value is omitted. */
 export type FiltersOf<F extends Fields> = {
   readonly [Name in keyof F]: Exclude<ValueOf<F[Name]>, undefined> | null;
 };
 
-/** Filters of a listing from a validated query; null without filters. */
+/** Converts a validated query to the filters of a listing. A filter that is not given is null. */
 export function filtersOf<F extends Fields>(fields: F, query: object): FiltersOf<F> {
   const none = Object.fromEntries(Object.keys(fields).map((name) => [name, null]));
   return { ...none, ...renamed(fields, query as Json) } as FiltersOf<F>;
@@ -92,16 +92,16 @@ function read(kind: Kind, value: unknown): unknown {
   return value;
 }
 
-/** What `jsonOf` needs: the members of a schema by their names in the library. Optional members may be absent. */
+/** The input of `jsonOf`: the fields of a schema under their library names. Optional fields may be absent. */
 type ValuesOf<Json> = { readonly [Name in keyof Json as CamelCase<Name & string>]: unknown };
 type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<CamelCase<Rest>>}`
   : Name;
 
 /**
- * A response in the form of its schema, at any depth: its members in snake_case, and times as RFC 3339. Members that the
- * schema does not have are left out, so a value may hold more than is shown. Keys that are data, such as the counts by
- * reason of an operation, are in snake_case already.
+ * A response in the form of its schema, at any depth: its fields in snake_case, and times as RFC 3339. Fields that the
+ * schema does not have are omitted, so a value may contain more than is shown. Keys that are data, such as the counts
+ * by reason of an operation, are already in snake_case.
  */
 export function jsonOf<S extends Schema>(
   schema: S & Schema<object>,
@@ -124,7 +124,7 @@ function partOf(schema: Shape, value: unknown): unknown {
   return json;
 }
 
-/** The parts of JSON Schema that lead to a value. */
+/** The parts of a JSON Schema through which a value is reached. */
 interface Shape {
   readonly format?: string;
   readonly properties?: Readonly<Record<string, Shape>>;

@@ -74,7 +74,7 @@ function describeRoute(route: Route, components: Components): JsonObject {
         ...(route.raw !== undefined && { description: route.raw.description }),
         content: {
           "application/json": { schema: hoist(route.body, components) },
-          // Raw bytes have no schema; a JSON body in the raw form may be any value.
+          // Raw bytes have no schema; in the raw form, a JSON body may be any value.
           ...(route.raw !== undefined && { "*/*": {} }),
         },
       },
@@ -104,7 +104,7 @@ const idempotencyKeyParameter = {
   schema: { type: "string", examples: ['"8e03978e-40d5-43e8-bc93-6894a57f9324"'] },
 };
 
-/** W3C Trace Context headers; invalid values are ignored. */
+/** W3C Trace Context headers. Invalid values are ignored. */
 const traceParameters = (components: Components): readonly JsonObject[] => [
   {
     name: "traceparent",
@@ -123,7 +123,7 @@ const traceParameters = (components: Components): readonly JsonObject[] => [
   },
 ];
 
-/** All optional, because they apply to only one form of the route. */
+/** All parameters are optional, because they apply to only one form of the route. */
 function rawParameters({ raw }: Route): Schema | undefined {
   return raw === undefined ? undefined : { ...raw.query, required: [] };
 }
@@ -175,7 +175,7 @@ const headerComponents = {
   },
   "RateLimit-Policy": {
     description:
-      "The limits that apply to calls, if any: `q` calls per `w` seconds. In every response to a tenant's key.",
+      "The limits that apply to calls, if any: `q` calls per `w` seconds. Sent in every response to a call with a tenant's key.",
     schema: { type: "string", examples: ['"key";q=1000;w=60, "tenant";q=5000;w=60'] },
   },
   "RateLimit": {
@@ -200,7 +200,7 @@ function describeErrors(route: Route): JsonObject {
   return responses;
 }
 
-/** The declared errors and those implied by properties of the route. */
+/** The declared errors and those that follow from properties of the route. */
 function errorsOf(route: Route): readonly ErrorCode[] {
   const codes = new Set<ErrorCode>(route.errors);
   codes.add("invalid_request").add("internal_error").add("unsupported_media_type");
@@ -236,7 +236,7 @@ function isSchema(value: object): boolean {
 }
 
 function copy(schema: object, components: Components): JsonObject {
-  // Omit our own keywords, which other tools do not understand.
+  // Omit our own keywords, because other tools do not understand them.
   const entries = Object.entries(schema).filter(
     ([name, value]) => name !== "x-rule" && !(name === "format" && value === "instant"),
   );

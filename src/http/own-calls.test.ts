@@ -14,7 +14,7 @@ suite("calls with the cookie of a session", () => {
     const cases: readonly (readonly [Record<string, string>, boolean])[] = [
       [{ ...own, "sec-fetch-site": "same-origin" }, true],
       [{ ...own, origin: "https://hooks.example.com" }, true],
-      // A proxy changed the host; Sec-Fetch-Site still says that the page has the same origin.
+      // A proxy changed the host, but Sec-Fetch-Site shows that the page has the same origin.
       [
         {
           ...own,

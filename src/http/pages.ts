@@ -43,7 +43,7 @@ interface SentFile extends DashboardFile {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** An asset, or the document for every other path, whose script selects the page. */
+/** An asset, or for every other path the document. The script of the document selects the page. */
 function fileAt(
   files: ReadonlyMap<string, DashboardFile>,
   path: string,
@@ -190,7 +190,7 @@ async function filesOf({ portal, log }: PortalOptions, reply: FastifyReply) {
   }
 }
 
-/** Used by other sites at an address without a version, so it is cached only briefly. */
+/** Other sites use this file under an address without a version, so it is cached only briefly. */
 async function sendEmbed(
   options: PortalOptions,
   request: FastifyRequest,
@@ -212,7 +212,7 @@ async function framersOf({ services }: PortalOptions, request: FastifyRequest): 
   return services.portalLooks.framers(await sessionOf(services, request));
 }
 
-/** The session id is not a secret: it reveals only the theme that its customer would see. */
+/** The session id is not a secret: it reveals only the theme, which its customer sees anyway. */
 async function sessionOf(
   { portalSessions }: ApiOptions["services"],
   request: FastifyRequest,
@@ -249,7 +249,7 @@ async function sendLogo(
     contentType: logo.mediaType,
     body: logo.bytes,
     encodings: {},
-    // The file comes from a customer or tenant; opened directly, it must only be an image.
+    // The file comes from a customer or tenant. If it is opened directly, it must be treated only as an image.
     headers: { ...isolation, ...assetCaching },
   });
 }

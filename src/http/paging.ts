@@ -24,7 +24,7 @@ interface CursorCodec {
   decode(listing: Listing, cursor: string): CursorPosition;
 }
 
-/** The parameters that a cursor is bound to. */
+/** The parameters to which a cursor is bound. */
 export interface Listing {
   /** Null for an administrator. */
   readonly tenantId: string | null;
@@ -113,7 +113,7 @@ interface SearchJson extends ListJson {
   readonly complete: boolean;
 }
 
-/** For searches, whose pages may be incomplete. */
+/** Used for searches, whose pages may be incomplete. */
 interface SearchPager<Place> {
   searchRequest(query: PageQuery, listing: Listing): SearchPageRequest<Place>;
   searchAnswer<Row>(
@@ -124,15 +124,15 @@ interface SearchPager<Place> {
 }
 
 export interface Pager extends SearchPager<SearchPlace> {
-  /** For listings of the store, which are ordered by a numeric position. */
+  /** Used for listings of the store, which are ordered by a numeric position. */
   request(query: PageQuery, listing: Listing): PageRequest;
   answer<Row>(page: Page<Row>, listing: Listing, toJson: (row: Row) => unknown): ListJson;
-  /** For searches ordered by id. */
+  /** Used for searches ordered by id. */
   readonly byId: SearchPager<{ readonly id: string }>;
-  /** For listings that continue after an id. */
+  /** Used for listings that continue after an id. */
   after(query: PageQuery, listing: Listing): string | null;
   cursorAfter(id: string | null, listing: Listing): string | null;
-  /** For small listings that the services return as a whole. */
+  /** Used for small listings that the services return as a whole. */
   slice<Row, Json>(rows: readonly Row[], more: SliceOptions<Row, Json>): ListJson<Json>;
 }
 

@@ -14,7 +14,7 @@ type Json = Record<string, unknown>;
 type Eventual<Value> = Value | Promise<Value>;
 export type PlainCall = Call<Readonly<Record<string, string>>, { readonly tenant_id?: string }>;
 
-/** Who may call a route. The other members replace texts and errors that do not follow from the resource. */
+/** Who may call a route. The other fields replace wording and errors that do not follow from the resource. */
 interface Terms {
   readonly access: Access;
   readonly capability?: PortalCapability;
@@ -48,14 +48,14 @@ interface ActionTerms<Taken extends Fields>
   readonly schema?: Schema;
 }
 
-/** Finds one of them, or throws `not_found`. The tenant is that of the query, null without one. */
+/** Returns one resource, or throws `not_found`. `tenantId` is the tenant in the query; null if there is none. */
 type Find<Found> = (scope: Scope, key: string, tenantId: string | null) => Eventual<Found>;
 
 type ShowPage<Found> = (rows: readonly Found[], query: object) => Promise<readonly Json[]>;
 
 /**
- * The plain routes of a resource: list, get, create, put, patch and delete, each with its audit record. The definition
- * of the resource has the schemas; a feature adds who may call, and its service.
+ * The standard routes of a resource: list, get, create, put, patch and delete, each with its audit record. The
+ * definition of the resource contains the schemas; a feature adds its service and the access rules.
  */
 export class PlainRoutes<Input extends Fields, Found extends Row> {
   readonly #resource: Resource<Input>;
@@ -63,7 +63,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
   readonly #show: (found: Found) => Eventual<Json>;
   readonly #showPage: ShowPage<Found>;
 
-  /** `showPage` is for rows that need one query together, or show more in a list. */
+  /** `showPage` is for rows that require a common query, or that show more in a list. */
   constructor(
     resource: Resource<Input>,
     find: Find<Found>,
@@ -145,7 +145,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
     });
   }
 
-  /** `extra` is what the audit log needs to know in addition to what is shown. */
+  /** `extra` contains data that the audit log needs in addition to what is shown. */
   put(
     terms: Terms,
     put: (
@@ -202,7 +202,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
     });
   }
 
-  /** `removes` names the fields to keep in the audit log. */
+  /** `removes` names the fields whose removal the audit log records. */
   delete(
     terms: Terms,
     remove: (scope: Scope, key: string, tenantId: string | null) => Promise<void>,
@@ -260,7 +260,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
     });
   }
 
-  /** The one that a call names, as the caller sees it: the response of GET, and the state before a change. */
+  /** The resource that a call names, as visible to the caller: the response of GET, and the state before a change. */
   readonly shown = async ({ scope, params, query }: PlainCall): Promise<Json> => {
     const key = params[this.#resource.key] ?? "";
     return this.#show(await this.#find(scope, key, query?.tenant_id ?? null));
@@ -305,7 +305,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
   }
 }
 
-/** The terms that are members of a route as they are. */
+/** The terms that are copied into the route unchanged. */
 function rightsOf({ access, capability, description, body }: Terms): Rights {
   const rights: Rights = { access, ...body };
   if (capability !== undefined) rights.capability = capability;

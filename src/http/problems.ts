@@ -21,7 +21,7 @@ import { UnauthenticatedError } from "./authentication.ts";
 const fieldErrorsMax = 50;
 const fieldLengthMax = 200;
 
-/** At most {@link fieldErrorsMax}, one per field and message. */
+/** Contains at most {@link fieldErrorsMax} errors, one per field and message. */
 export function describeFieldErrors(errors: readonly ErrorObject[]): readonly FieldError[] {
   const described = new Map<string, FieldError>();
   for (const error of errors) {
@@ -33,7 +33,7 @@ export function describeFieldErrors(errors: readonly ErrorObject[]): readonly Fi
 }
 
 function describe(error: ErrorObject): FieldError | null {
-  // Errors of individual branches are confusing; the union itself reports one.
+  // Errors of the individual branches would be confusing; the union itself reports one error.
   if (/\/(anyOf|oneOf)\/\d+\//.test(error.schemaPath)) return null;
   const path = fieldPath(error.instancePath);
   return { field: clip(placeOf(error, path)), message: boundOf(error) ?? messageOf(error) };
@@ -93,7 +93,7 @@ function boundOf({ keyword, parentSchema }: ErrorObject): string | null {
   return parentSchema === undefined || !boundKeywords.has(keyword) ? null : sentenceIn(parentSchema);
 }
 
-/** Names of these fields in other products. */
+/** Names that other products use for these fields. */
 const synonyms: Readonly<Record<string, string>> = {
   type: "event_type",
   event: "event_type",
@@ -129,7 +129,7 @@ function describeChoices(values: unknown): string {
   return values.map((value) => (value === null ? "null" : String(value))).join(", ");
 }
 
-/** A schema with a pattern describes it in `x-rule`. */
+/** A schema with a pattern describes the pattern in `x-rule`. */
 function ruleOf(error: ErrorObject): string {
   const rule: unknown = error.parentSchema?.["x-rule"];
   return typeof rule === "string" ? rule : "in the documented form";
@@ -139,7 +139,7 @@ function count(limit: unknown, unit: string): string {
   return `${String(limit)} ${unit}${limit === 1 ? "" : "s"}`;
 }
 
-/** `/retry_config/schedule_ms/3` as `retry_config.schedule_ms[3]`. */
+/** Converts `/retry_config/schedule_ms/3` to `retry_config.schedule_ms[3]`. */
 function fieldPath(pointer: string): string {
   let path = "";
   for (const part of pointer.split("/").slice(1)) {
@@ -157,7 +157,7 @@ function clip(field: string): string {
   return field.length > fieldLengthMax ? `${field.slice(0, fieldLengthMax)}…` : field;
 }
 
-// Errors as RFC 9457 problem details.
+// Renders errors as RFC 9457 problem details.
 
 const problemContentType = "application/problem+json";
 
@@ -177,7 +177,7 @@ interface Problem {
   readonly detail: string;
   readonly code: ErrorCode;
   readonly errors?: readonly FieldError[];
-  /** For a reused idempotency key of an event: the event it belongs to. */
+  /** If an idempotency key of an event was reused, the id of the event to which it belongs. */
   readonly event_id?: string;
 }
 
@@ -249,8 +249,8 @@ export function keyOutstandingError(): PosthornError {
 }
 
 /**
- * Converts a thrown value to an error with a code. Returns null for unexpected errors, which are logged and answered
- * without details.
+ * Converts a thrown value to an error with a code. Returns null for unexpected errors, which are logged; the response
+ * contains no details about them.
  */
 export function knownError(error: unknown): PosthornError | null {
   if (error instanceof PosthornError) return error;

@@ -13,28 +13,30 @@ import type { JsonBounds } from "../domain/json/guard.ts";
  */
 export interface Route {
   readonly method: Method;
-  /** With `{name}` for parameters, as in OpenAPI. */
+  /** Contains `{name}` for parameters, as in OpenAPI. */
   readonly path: string;
   readonly operationId: string;
   readonly tag: Tag;
   readonly summary: string;
   readonly description?: string;
   readonly access: Access;
-  /** The capability that a portal session needs; `any` allows every session, absent allows none. */
+  /**
+   * The capability that a portal session needs; `any` allows every session. If absent, no session may call the route.
+   */
   readonly capability?: PortalCapability | "any";
   /** Counts against the portal session's limit on tests per minute. */
   readonly isTest?: boolean;
-  /** Parameters that do not match cannot name an existing resource: 404. */
+  /** Parameters that do not match the schema cannot name an existing resource, so the response is 404. */
   readonly params?: Schema;
   readonly query?: Schema;
   readonly body?: Schema;
-  /** An absent body counts as `{}`. */
+  /** An absent body is treated as `{}`. */
   readonly bodyOptional?: boolean;
   /** Accepts and discards a body of any media type, for clients that send an arbitrary POST body. */
   readonly bodyIgnored?: boolean;
   /** This GET changes something, so it has no HEAD route: link checkers and previews use HEAD. */
   readonly changesByGet?: boolean;
-  /** The response does not end on its own, so the route has no HEAD either. */
+  /** The response does not end by itself, so the route has no HEAD route either. */
   readonly isStream?: boolean;
   readonly bodyBytesMax?: number;
   readonly bodyBounds?: JsonBounds;
@@ -62,13 +64,13 @@ export interface AuditedAction {
   readonly action: string;
   /** Type of the changed resource. */
   readonly target: string;
-  /** The member of path, response or body with the resource id; `id` if omitted. */
+  /** The property of path, response or body that contains the resource id; `id` if omitted. */
   readonly idFrom?: string;
-  /** The resource as the API shows it, before the change. */
+  /** Returns the resource before the change, as the API shows it. */
   readonly before?: (call: Call<never, never>) => Promise<object>;
   /** Fields that the route sets implicitly. */
   readonly sets?: (call: Call<never>) => Readonly<Record<string, unknown>>;
-  /** Fields to record when the route removes them. */
+  /** Fields whose removal by the route is recorded. */
   readonly removes?: readonly string[];
 }
 
@@ -78,12 +80,12 @@ export interface NotAudited {
 }
 
 /**
- * Selected by a query parameter: the body is then bytes of any media type, including JSON, and the other fields of
- * `body` move to the query.
+ * Selected by a query parameter: the body then consists of bytes of any media type, including JSON, and the other
+ * fields of `body` are given in the query.
  */
 export interface RawForm {
   readonly parameter: string;
-  /** Query schema; requires the parameter. */
+  /** Schema of the query, in which the parameter is required. */
   readonly query: Schema;
   readonly bodyBytesMax: number;
   readonly description: string;
@@ -91,8 +93,8 @@ export interface RawForm {
 }
 
 /**
- * Whether the route honours `Idempotency-Key`. Keys belong to a caller: callers without an API key would read each
- * other's responses, and could fill the store with theirs.
+ * Whether the route supports `Idempotency-Key`. Keys belong to a caller: without an API key, callers could read each
+ * other's responses, and could fill the store with their own.
  */
 export function takesIdempotencyKey({ method, access }: Pick<Route, "method" | "access">): boolean {
   return method === "POST" && access !== "public";
@@ -114,13 +116,13 @@ export interface AnswerDescription {
 }
 
 export interface Call<Params = unknown, Query = unknown, Body = unknown> {
-  /** For public routes an empty tenant, which owns nothing. */
+  /** For public routes, an empty tenant, which owns no resources. */
   readonly scope: Scope;
   readonly principal: Principal | null;
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
-  /** The bytes that `body` was parsed from; empty without a body. */
+  /** The bytes from which `body` was parsed; empty if there is no body. */
   readonly bodyBytes: Uint8Array;
   /** For routes that need particular headers; never stored or shown as a whole. */
   readonly headers: IncomingHttpHeaders;
@@ -157,7 +159,7 @@ export function defineRawForm<Q extends Schema>(form: TypedRawForm<Q>): RawForm 
   return form;
 }
 
-/** Types the handler by its schemas. The dispatcher validates first, which makes the cast safe. */
+/** Derives the types of the handler from its schemas. The dispatcher validates first, which makes the cast safe. */
 export function defineRoute<P extends Schema, Q extends Schema, B extends Schema>(
   route: TypedRoute<P, Q, B>,
 ): Route {

@@ -24,7 +24,7 @@ export function routedInbound(url: string, basePath: string): string | null {
   return inboundPath(url, basePath) === null ? null : inboundRoute;
 }
 
-/** Path and query below the base path if the address belongs to the gateway, otherwise null. */
+/** Path and query below the base path if the address belongs to the gateway; null if it does not. */
 function inboundPath(url: string, basePath: string): string | null {
   const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?#]*/i, "");
   const isBelow = basePath !== "" && target.startsWith(`${basePath}/`);
@@ -182,7 +182,7 @@ function withBody(
   });
 }
 
-/** Translates an error of a hook or of the body reader into a gateway fault. */
+/** Converts an error of a hook or of the body reader to a gateway fault. */
 function faultOf(error: Error & { readonly statusCode?: number }): InboundFault {
   if (error instanceof PosthornError)
     return {
@@ -214,7 +214,7 @@ function answerWith(answer: Promise<InboundAnswer>, request: FastifyRequest, rep
   );
 }
 
-/** The only place where bytes of receivers and tenants leave this origin in a response to a sender. */
+/** The only place where bytes of receivers and tenants are sent from this origin in a response to a sender. */
 function writeInbound(raw: ServerResponse, method: string, answer: InboundAnswer): void {
   const { status, headers, body } = answer;
   const bytes = typeof body === "string" ? Buffer.from(body) : body;
@@ -230,12 +230,12 @@ function writeInbound(raw: ServerResponse, method: string, answer: InboundAnswer
 type ClientAddressReader = (peer: string | undefined, rawHeaders: readonly string[]) => string;
 
 const forwardedFor = "x-forwarded-for";
-/** Number of addresses read from the end of the header; longer chains of proxies are not trusted. */
+/** Maximum number of addresses read from the end of the header; longer chains of proxies are not trusted. */
 const hopsMax = 16;
 
 /**
  * Reads the header from its end, because each proxy appends the address that it saw. The first address that is not a
- * trusted proxy is the sender. Everything before it was written by the sender.
+ * trusted proxy is the sender's. All earlier values were written by the sender.
  */
 export function clientAddressReader(trustedProxies: readonly string[]): ClientAddressReader {
   const trusted = blocksOf(trustedProxies);
@@ -303,7 +303,7 @@ export function clientCertificateReader(source: ClientCertificateSource): Client
     if (!isTrusted(trusted, peer)) return null;
     const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === header);
     const [value] = values;
-    // With two values, one could be the sender's own that the proxy did not remove.
+    // If there are two values, one could come from the sender and have been left in place by the proxy.
     if (value === undefined || values.length > 1 || value.length > valueLengthMax) return null;
     return readCertificate(value.trim());
   };
@@ -322,11 +322,16 @@ export function readCertificate(value: string): ClientCertificateSeen | null {
   return base64 === undefined ? null : fromDer(Buffer.from(base64, "base64"));
 }
 
-/** A name and value, optionally quoted. Values from the certificate subject are quoted and cannot break out. */
+/**
+ * A name and value, optionally quoted. Values from the certificate subject are quoted, so they cannot be mistaken for
+ * other names or values.
+ */
 const member = /([A-Za-z]+)=("(?:[^"\\]|\\.)*"|[^;,"=]*)/;
 const oneElement = new RegExp(`^${member.source}(?:;${member.source})*$`);
 
-/** `By=…;Hash=…;Cert="…"`. With several elements or a repeated hash, the proxy's own value cannot be identified. */
+/**
+ * `By=…;Hash=…;Cert="…"`. With several elements or a repeated hash, the value set by the proxy cannot be identified.
+ */
 function fromElement(value: string): ClientCertificateSeen | null {
   if (!oneElement.test(value)) return null;
   const pairs = [...value.matchAll(new RegExp(member, "g"))];

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { ApiOptions } from "./context.ts";
 
-/** Public address of this server without a trailing slash: from the settings, or from this request. */
+/** Public address of this server without a trailing slash, taken from the settings or from this request. */
 export function serverAddress(
   { portal, basePath = "" }: Pick<ApiOptions, "portal" | "basePath">,
   headers: IncomingHttpHeaders,

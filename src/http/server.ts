@@ -61,8 +61,8 @@ const timeoutsDefault: ApiTimeouts = {
 };
 
 /**
- * Shared by all request bodies in flight: eight of the largest, each of which takes up to twice its size while it is
- * read.
+ * Memory shared by all request bodies in flight: enough for eight of the largest, each of which takes up to twice its
+ * size while it is read.
  */
 const bodyMemoryBytesMax = 256 * 1024 * 1024;
 
@@ -79,10 +79,10 @@ export function createApi(options: ApiOptions): Promise<Api> {
   return createFrom(options, createRoutes(options, streams), redirects, streams);
 }
 
-/** Redirects for addresses that people type; relative, so that a proxy prefix is kept. */
+/** Redirects for addresses that people enter by typing. They are relative, so that a proxy prefix is kept. */
 const pageRedirects: Readonly<Record<string, string>> = { "/": "docs", "/docs/": "../docs", "/v1/": "../v1" };
 
-/** Serves only inbound requests, so that the API can be on another address. */
+/** Handles only inbound requests, so that the API can be on a different address. */
 export function createInbound(options: ApiOptions): Promise<Api> {
   return createFrom({ ...options, takesInbound: true, dashboard: null, portal: null }, [], {}, null);
 }
@@ -133,7 +133,7 @@ async function createFrom(
       streams?.endAll();
     },
     close: (graceMs) => {
-      // Open streams would hold the server until the end of the grace period.
+      // Open streams would delay the shutdown until the end of the grace period.
       streams?.endAll();
       closing ??= closeWithin(app, graceMs, parts);
       return closing;
@@ -141,7 +141,7 @@ async function createFrom(
   };
 }
 
-/** Routes validate and serialise on their own; Fastify's compilers would take a tenth of each start. */
+/** Routes validate and serialise without Fastify's compilers, which would take a tenth of each startup. */
 const noCompilers = { buildValidator: refuseSchemas, buildSerializer: refuseSchemas };
 
 function refuseSchemas(): never {
@@ -227,7 +227,7 @@ function withoutBase(url: string, basePath: string): string {
   return rest === "" || /^[/?]/.test(rest) ? `/${rest.replace(/^\//, "")}` : url;
 }
 
-/** Dependencies of route registration. */
+/** Dependencies for registering routes. */
 interface RouteParts extends ApiOptions {
   readonly claims: IdempotencyClaims;
   readonly auditing: Auditing;
@@ -251,7 +251,7 @@ function hasHead({ method, changesByGet, isStream }: Route): boolean {
   return method === "GET" && changesByGet !== true && isStream !== true;
 }
 
-/** In a separate Fastify context, whose parser accepts every media type and discards the body. */
+/** Registered in a separate Fastify context, whose parser accepts every media type and discards the body. */
 function registerWithoutBody(app: FastifyInstance, route: Route, parts: RouteParts): void {
   void app.register((child, _, done) => {
     child.removeAllContentTypeParsers();
@@ -264,7 +264,9 @@ function registerWithoutBody(app: FastifyInstance, route: Route, parts: RoutePar
   });
 }
 
-/** Handles bodies other than JSON: bytes if the route accepts them, otherwise 415. */
+/**
+ * Handles bodies other than JSON: passes the bytes on if the route accepts them, and responds with 415 if it does not.
+ */
 function readOtherBody(
   request: FastifyRequest,
   payload: IncomingMessage,
@@ -308,8 +310,8 @@ function pathPattern(path: string): RegExp {
 }
 
 /**
- * Malformed or timed-out requests never reach Fastify, so answer on the raw socket. Returns the status, or null if the
- * connection is gone.
+ * Malformed or timed-out requests never reach Fastify, so respond on the raw socket. Returns the status, or null if the
+ * connection has been closed.
  */
 function answerBrokenRequest(
   error: Error & { readonly code?: string },
@@ -328,7 +330,7 @@ function answerBrokenRequest(
     detail: brokenDetails[status] ?? "This is not a well-formed HTTP request.",
     code: "invalid_request",
   });
-  // Without this, a client that neither reads nor closes could keep the connection indefinitely.
+  // Without this timer, a client that neither reads nor closes could keep the connection open indefinitely.
   const timer = clock.schedule(timeouts.goodbyeMs, () => socket.destroy());
   socket.once("close", () => timer.cancel());
   socket.end(
@@ -355,7 +357,7 @@ const brokenRequests: Readonly<Record<string, readonly [number, string]>> = {
 function logRequests(app: FastifyInstance, { log }: ApiOptions): void {
   app.addHook("onResponse", (request, reply, done) => {
     const { method } = request;
-    // Log the route rather than the path, which may contain ids of customers.
+    // Log the route rather than the path, because the path may contain ids of customers.
     log.debug(
       {
         requestId: request.id,
@@ -380,9 +382,12 @@ async function closeWithin(app: FastifyInstance, graceMs: number, parts: RoutePa
   }
 }
 
-/** Extra connections reserved for probes: a process at its limit must not look dead. */
+/** Extra connections reserved for probes, so that a process at its limit does not appear to be dead. */
 const probeConnections = 16;
-/** Node counts closing connections until the next turn of the event loop, and a burst arrives within one turn. */
+/**
+ * Allowance for a burst of connections, which arrives within one turn of the event loop. Until the next turn, Node also
+ * counts connections that are closing.
+ */
 const burstMax = 512;
 /** When all connections are in use, a request whose body takes longer than this may lose its connection. */
 const slowBodyMs = 5_000;
@@ -395,10 +400,10 @@ interface Busy {
 }
 
 /**
- * Limits the connections of a server. At the limit, a new connection replaces the one with the weakest claim: first the
- * oldest that never completed a request head, then the one that has been idle longest, then the oldest with an
+ * Limits the connections of a server. At the limit, a new connection replaces the one with the lowest priority: first
+ * the oldest that never completed a request head, then the one that has been idle longest, then the oldest with an
  * incomplete body or an unread response. Without this, a client that opens connections and sends nothing would lock out
- * all others. A new connection is refused only if all are busy; probes are still accepted.
+ * all other clients. A new connection is rejected only if all are busy; probes are still accepted.
  */
 export class HeldConnections {
   readonly #connectionsMax: number;
@@ -436,7 +441,7 @@ export class HeldConnections {
 
   #requested(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
-    // The connection was evicted in the same turn.
+    // The connection was evicted in the same turn of the event loop.
     if (!this.#headless.delete(socket) && !this.#idle.delete(socket) && !this.#busy.has(socket)) return;
     this.#busy.set(socket, { request, sinceMs: this.#clock.monotonicMs() });
     response.once("close", () => {
@@ -474,9 +479,9 @@ function first(sockets: ReadonlySet<Socket>): Socket | null {
   return sockets.values().next().value ?? null;
 }
 
-// Refuses invalid request heads before any lookup, with a problem document where Node would send no body.
+// Rejects invalid request heads before routing. The response is a problem document; Node would send no body.
 
-/** Requires exactly one Host header (RFC 9112, section 3.2): a proxy might have used another one. */
+/** Requires exactly one Host header (RFC 9112, section 3.2), because a proxy might have used a different one. */
 function refuseHosts(request: FastifyRequest, _: FastifyReply, done: (error?: Error) => void): void {
   const { rawHeaders, httpVersion } = request.raw;
   let hosts = 0;
@@ -495,7 +500,7 @@ function refuseHosts(request: FastifyRequest, _: FastifyReply, done: (error?: Er
 
 const hostLength = "host".length;
 
-/** Refuses `Expect` values other than `100-continue`. */
+/** Rejects `Expect` values other than `100-continue`. */
 function refuseExpectation(basePath: string) {
   const body = JSON.stringify({
     type: `${basePath}/docs/errors#invalid_request`,
@@ -531,7 +536,7 @@ function endSlowReaders(server: Server, options: SlowReadersOptions): void {
 
 /**
  * Closes connections whose clients do not read their response. Node's own timeouts end with the request, and its idle
- * timeout restarts with every byte: a client that reads a byte now and then could hold a response indefinitely.
+ * timeout restarts with every byte, so a client that occasionally reads a byte could keep a response open indefinitely.
  */
 class SlowReaders {
   readonly #options: SlowReadersOptions;

@@ -11,7 +11,10 @@ import { type SecretBox, SecretUnreadableError } from "../ports/secret-box.ts";
  * cause, so the cookie alone does not authorise changes.
  */
 
-/** Sent by the dashboard with every call; `poll` marks calls that no person triggered. Other sites cannot add it. */
+/**
+ * Sent by the dashboard with every call; `poll` marks calls that were not triggered by a person. Other sites cannot add
+ * this header.
+ */
 export const ownHeader = "x-posthorn-ui";
 
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD"]);
@@ -38,14 +41,16 @@ export function comesFrom(headers: IncomingHttpHeaders): "here" | "elsewhere" | 
 /**
  * Cookies ignore ports and, with this prefix, paths, so two deployments on one host would overwrite each other's
  * cookie. The name therefore ends with the id of the deployment. Browsers accept the prefix `__Host-` only over https
- * and only from the host itself. Over http, which is allowed on this machine, they refuse cookies with the `Secure`
- * attribute.
+ * and only from the host itself. Over http, which is allowed on the local machine, they reject cookies with the
+ * `Secure` attribute.
  */
 const secureName = (id: string): string => `__Host-posthorn-${id}`;
 const loopbackName = (id: string): string => `posthorn-${id}`;
 const headerLengthMax = 16_384;
 
-/** The session token in the cookies of a request, or null. `id` is the deployment's `Sessions.cookieId`. */
+/**
+ * The session token in the cookies of a request; null if there is none. `id` is the deployment's `Sessions.cookieId`.
+ */
 export function readSessionCookie(headers: IncomingHttpHeaders, id: string): string | null {
   const { cookie } = headers;
   if (cookie === undefined || cookie.length > headerLengthMax) return null;
@@ -69,7 +74,7 @@ export function sessionCookie(headers: IncomingHttpHeaders, { id, token, seconds
   return `${name}=${token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${seconds}${secure}`;
 }
 
-/** Whether a browser would drop the cookie: http to another machine. */
+/** Whether a browser would drop the cookie, because the dashboard is used over http on another machine. */
 export function losesCookie(headers: IncomingHttpHeaders): boolean {
   return !isOnLoopback(headers) && headers.origin?.startsWith("http:") === true;
 }
@@ -87,10 +92,10 @@ function splitOnce(pair: string): [string, string] {
   return at < 0 ? [pair, ""] : [pair.slice(0, at), pair.slice(at + 1)];
 }
 
-// Dashboard sessions. A session is a sealed token that contains the hash of the API key it was opened with. Any process
-// with the master key can read it without asking the store, and it ends with its key. Each process keeps a little state
-// in memory that it can afford to lose: one-time codes, which only the process that created them accepts, and sessions
-// that were ended early.
+// Dashboard sessions. A session is a sealed token that contains the hash of the API key with which it was opened. Any
+// process with the master key can read it without querying the store, and it ends when its key ends. Each process keeps
+// a small amount of state in memory that it can afford to lose: one-time codes, which only the process that created
+// them accepts, and sessions that were ended early.
 
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
@@ -99,7 +104,7 @@ const idleMsMax = 60 * minuteMs;
 /** Minimum interval between renewals of a cookie. */
 const renewEveryMs = minuteMs;
 const codeMsMax = 5 * minuteMs;
-/** One-time codes and ended sessions in memory; the oldest are dropped first. */
+/** Maximum number of one-time codes and ended sessions in memory; the oldest are dropped first. */
 const rememberedMax = 10_000;
 const tokenLengthMax = 1_024;
 const context = "dashboard session";
@@ -114,11 +119,11 @@ interface SessionsOptions {
 /** A dashboard login. */
 export interface Session {
   readonly id: string;
-  /** The API key's `hashOf`. */
+  /** `hashOf` the API key. */
   readonly keyHash: string;
   /** Unix milliseconds. */
   readonly endsAt: number;
-  /** End of the session without activity by a person, in Unix milliseconds. */
+  /** End of the session if there is no activity by a person, in Unix milliseconds. */
   readonly idleUntil: number;
 }
 
@@ -129,12 +134,12 @@ export interface OpenSession {
 
 export class Sessions {
   readonly #options: SessionsOptions;
-  /** Key hash and expiry by code. */
+  /** Hash and expiry of the API key's session code, keyed by code. */
   readonly #codes = new Map<string, { readonly keyHash: string; readonly endsAt: number }>();
   /** Ids of sessions that were ended early, until their regular expiry. */
   readonly #ended = new Map<string, number>();
 
-  /** Suffix of the cookie name: equal in all processes of a deployment, and unique to it. */
+  /** Suffix of the cookie name. It is equal in all processes of a deployment, and unique to the deployment. */
   readonly cookieId: string;
 
   constructor(options: SessionsOptions) {
@@ -166,7 +171,9 @@ export class Sessions {
     return { code, endsAt };
   }
 
-  /** The session of a token and its principal; null if it ended, is unknown, or its key is gone. */
+  /**
+   * The session of a token and its principal; null if the session has ended or is unknown, or its key no longer exists.
+   */
   find(token: string): OpenSession | null {
     const session = this.#read(token);
     if (session === null || this.#ended.has(session.id)) return null;
@@ -176,7 +183,9 @@ export class Sessions {
     return principal === null ? null : { session, principal };
   }
 
-  /** The session extended by an hour, on activity by a person; null while the current one is fresh enough. */
+  /**
+   * The session extended by an hour because of activity by a person; null if the current session was renewed recently.
+   */
   renewed(session: Session): Session | null {
     const idleUntil = Math.min(session.endsAt, this.#options.clock.now() + idleMsMax);
     return idleUntil - session.idleUntil < renewEveryMs ? null : { ...session, idleUntil };
@@ -188,7 +197,7 @@ export class Sessions {
     this.#ended.set(id, endsAt);
   }
 
-  /** The cookie's content and lifetime. */
+  /** The content and lifetime of the cookie. */
   cookieOf({ id, keyHash, endsAt, idleUntil }: Session): SessionCookie {
     const plaintext = JSON.stringify([id, keyHash, endsAt, idleUntil]);
     const token = Buffer.from(this.#options.secretBox.seal(plaintext, context)).toString("base64url");

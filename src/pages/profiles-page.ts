@@ -31,7 +31,7 @@ const units = [
   ["s", 1_000],
 ] as const;
 
-/** `90000` as `1 min 30 s`. */
+/** Formats `90000` as `1 min 30 s`. */
 function durationText(durationMs: number): string {
   const parts: string[] = [];
   let restMs = durationMs;
@@ -44,7 +44,7 @@ function durationText(durationMs: number): string {
   return parts.length === 0 ? "0 s" : parts.join(" ");
 }
 
-/** Hours, minutes and seconds, as in schedule tables: `75:35:05`. */
+/** Formats hours, minutes and seconds as in schedule tables: `75:35:05`. */
 function clockText(durationMs: number): string {
   const seconds = Math.round(durationMs / 1_000);
   const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
@@ -57,10 +57,10 @@ function messageSections(profile: Profile): string {
   const migration =
     migrationHeaders.length === 0
       ? "There are no migration headers."
-      : `With \`migration_headers\` also ${migrationHeaders.map(({ name }) => `\`${name}\``).join(", ")}.`;
+      : `If \`migration_headers\` is set, also ${migrationHeaders.map(({ name }) => `\`${name}\``).join(", ")}.`;
   return [
     "### Headers",
-    "In this order. A signature header is sent if the webhook uses one of its schemes; credentials and custom headers follow.",
+    "Sent in this order. A signature header is sent if the webhook uses one of its schemes; credentials and custom headers follow.",
     markdownTable(["Header", "Value"], headers.map(headerRow)),
     migration,
     "### Signatures",
@@ -126,7 +126,7 @@ function registrationSection({ registration }: Profile): string {
   return ["### Registration", lines.map((line) => `- ${line}`).join("\n")].join("\n\n");
 }
 
-/** What each response or missing response means. */
+/** The meaning of each response and of a missing response. */
 function outcomeSections({ classification, sunset, attemptsMaxByCategory }: Profile): string {
   const notes = [incompleteNotes[classification.incompleteResponse], sunsetNotes[sunset]];
   for (const [category, attemptsMax] of Object.entries(attemptsMaxByCategory))
@@ -148,7 +148,7 @@ function outcomeSections({ classification, sunset, attemptsMaxByCategory }: Prof
 
 const incompleteNotes: Readonly<Record<ClassificationTable["incompleteResponse"], string>> = {
   transient: "A truncated response is transient, with unknown receiver state, regardless of its status.",
-  by_status: "A truncated response counts by its status.",
+  by_status: "A truncated response is classified by its status.",
 };
 
 const sunsetNotes: Readonly<Record<Profile["sunset"], string>> = {
@@ -221,8 +221,8 @@ function pauseLines({ pauses }: Profile): readonly string[] {
 function breakerLine({ circuitBreaker: breaker, circuitBreakerIgnoresStatuses: ignored }: Profile): string {
   if (!breaker.enabled) return "The circuit breaker is off.";
   const opens =
-    `The circuit opens at ${breaker.errorThresholdPercentage} % failures of at least ${breaker.minimumThroughput} ` +
-    `attempts within ${durationText(breaker.windowSizeMs)}, for ${durationText(breaker.sleepWindowMs)}; then ` +
+    `The circuit opens if ${breaker.errorThresholdPercentage}% of at least ${breaker.minimumThroughput}` +
+    `attempts within ${durationText(breaker.windowSizeMs)} fail. It stays open for ${durationText(breaker.sleepWindowMs)}; then` +
     `${breaker.halfOpenMaxCalls} probes decide.`;
   return ignored.length === 0 ? opens : `${opens} It does not count ${ignored.join(", ")}.`;
 }
@@ -236,7 +236,7 @@ function disableLines({ disable }: Profile): readonly string[] {
   const lines: string[] = [];
   if (disable.suspendStatuses.length > 0) {
     const until = `, and disabled after ${durationText(disable.suspendedToDisabledMs)} unless it is enabled before`;
-    lines.push(`${disable.suspendStatuses.join(", ")}: suspended at once${until}.`);
+    lines.push(`${disable.suspendStatuses.join(", ")}: suspended immediately${until}.`);
   }
   if (disable.persistentStatuses.length > 0)
     lines.push(
@@ -252,12 +252,12 @@ function exhaustedLine({ onExhausted, exhaustedMsMin }: Profile["disable"]): str
   const span =
     exhaustedMsMin === 0
       ? ""
-      : ` Only if the endpoint has failed for ${durationText(exhaustedMsMin)} without an accepted attempt, however short the schedule is.`;
+      : `This applies only if the endpoint has failed for ${durationText(exhaustedMsMin)} without an accepted attempt, regardless of how short the schedule is.`;
   return `${exhaustedNotes[onExhausted]}${span}`;
 }
 
 const exhaustedNotes: Readonly<Record<Profile["disable"]["onExhausted"], string>> = {
-  never: "A delivery that exhausts its schedule changes nothing about its webhook.",
+  never: "A delivery that exhausts its schedule does not affect its webhook.",
   always: "A delivery that exhausts its schedule: disabled.",
   without_success: "A delivery that exhausts its schedule while no other was accepted: disabled.",
 };
@@ -266,7 +266,7 @@ function bullets(lines: readonly string[]): string {
   return lines.map((line) => `- ${line}`).join("\n");
 }
 
-/** When requests are made, and their timeouts. */
+/** When requests are sent, and their timeouts. */
 function scheduleSection(profile: Profile): string {
   const { schedule } = profile;
   const delaysMs = nominalDelaysMs(schedule);
@@ -277,7 +277,7 @@ function scheduleSection(profile: Profile): string {
     return [String(index + 2), durationText(delayMs), clockText(elapsedMs)];
   });
   const table = markdownTable(
-    ["Attempt", "Delay", "Since the first"],
+    ["Attempt", "Delay", "Since the first attempt"],
     [["1", "immediately", "00:00:00"], ...rows],
   );
   const more =
@@ -292,7 +292,7 @@ function scheduleSection(profile: Profile): string {
 /** Enough rows to show when a schedule reaches its largest delay. */
 const rowsMax = 12;
 
-/** Without jitter and minimum delays. */
+/** Delays without jitter and minimum delays. */
 function nominalDelaysMs(schedule: RetrySchedule): readonly number[] {
   if (schedule.kind === "list") return schedule.delaysMs;
   const { attemptsMax, baseDelayMs, multiplier, delayMsMax } = schedule;
@@ -318,7 +318,7 @@ function boundLines(profile: Profile): string {
 function timeoutLine({ timeoutMs, timeoutGrowthFactor }: Profile): string {
   const each = `A request may take ${durationText(timeoutMs)}, including the connection`;
   if (timeoutGrowthFactor === 1) return `${each}.`;
-  return `${each}; each further one ${timeoutGrowthFactor} times as long, up to three times the first.`;
+  return `${each}; each further attempt may take ${timeoutGrowthFactor} times as long, up to three times the first.`;
 }
 
 /**
@@ -333,7 +333,7 @@ const pageHead = `<!-- Generated by \`posthorn config --profiles\`; a test keeps
 
 # Delivery profiles
 
-A profile defines what each response of a receiver means, when a delivery is retried, and the format of messages. A webhook sets its \`profile\`; the default is \`${profiles[0]?.name ?? ""}\`. \`GET /v1/profiles/{name}\` returns the same as data, to owners and receivers.
+A profile defines what each response of a receiver means, when a delivery is retried, and the format of messages. A webhook sets its \`profile\`; the default is \`${profiles[0]?.name ?? ""}\`. \`GET /v1/profiles/{name}\` returns the same content as JSON, to owners and receivers.
 
 There are three outcomes. \`accepted\` ends a delivery successfully, \`terminal\` dead-letters it, and after \`transient\` the schedule decides. "Receiver state unknown" means that the request may have been processed without a confirmation; the receiver then detects the retry by its idempotency key.
 

@@ -92,8 +92,8 @@ There are three levels of tests:
 | Options | Messages sent |
 |---|---|
 | only the URL | messages without credentials, other methods, bodies that are too large, a handshake |
-| \`--secret\` of the webhook, or \`POSTHORN_CHECK_SECRET\` | also forged messages: altered, signed with another key, too old, without a header |
-| \`--allow-valid\` as well | also valid messages of the type \`posthorn.check\`, repeats, two at once, used keys, unusual JSON |
+| \`--secret\` of the webhook, or \`POSTHORN_CHECK_SECRET\` | also forged messages: altered, signed with a different key, too old, without a header |
+| \`--allow-valid\` as well | also valid messages of the type \`posthorn.check\`, repeats, two concurrently, used keys, unusual JSON |
 
 Without \`--allow-valid\`, a correct receiver processes none of the messages. With it, the receiver gets fewer than twenty valid messages: use it only if they do no harm, or set a type that the receiver ignores with \`--event-type\`.
 
@@ -173,7 +173,7 @@ posthorn webhooks create https://pager.example.com/hooks --tenant posthorn-opera
 
 Each event has a \`tenant_id\`, so that one receiver can distinguish the tenants. Only administrators can create tenants, so no one else can access these events.
 
-**People** are notified about some of them by mail and chat: see [notifications](notifications.md).
+**People** are notified of some of these events by email and chat: see [notifications](notifications.md).
 
 If no webhook subscribes to a type, its events are not stored.
 
@@ -182,7 +182,7 @@ If no webhook subscribes to a type, its events are not stored.
 - An event is written in the same transaction as its cause: a webhook change, a circuit state, a dead letter. If the cause is rolled back, so is the event.
 - It is published once, even across crashes and processes: its \`idempotency_key\` identifies the cause, and a second event with the same key within a day is ignored. Like every event, it is delivered at least once.
 - It is sent to the webhooks that subscribe to its type when it is published, usually within a second.
-- Members may be added to \`data\`; existing members stay. \`GET /v1/webhook-docs/asyncapi.json?operational_events=true\` (or \`openapi.json\`) has the schemas.
+- Fields may be added to \`data\`; existing fields stay. \`GET /v1/webhook-docs/asyncapi.json?operational_events=true\` (or \`openapi.json\`) has the schemas.
 
 ## No loops
 

@@ -115,7 +115,7 @@ describe("a promise with a deadline", () => {
 
 const pauseMs = 1_000;
 
-/** Each round ends when the test says so. */
+/** The test decides when each round ends. */
 function newLoop({ isPeriodic = true } = {}) {
   const clock = new ManualClock();
   const ends: PromiseWithResolvers<null>[] = [];
@@ -286,7 +286,7 @@ describe("stopping a loop", () => {
   });
 });
 
-/** Whether it resolves before the event loop turns. */
+/** Whether it resolves within the current turn of the event loop. */
 async function isAtOnce(work: Promise<void>): Promise<boolean> {
   let isDone = false;
   void work.then(() => (isDone = true));

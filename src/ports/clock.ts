@@ -7,7 +7,7 @@ export interface Clock {
   now(): number;
   /** Milliseconds since some fixed point; never steps back. */
   monotonicMs(): number;
-  /** Calls back once after about `delayMs` (bounded by 2^31 - 1); never synchronously. */
+  /** Calls back once after about `delayMs`, at most 2^31 - 1. Never calls back synchronously. */
   schedule(delayMs: number, callback: () => void): Timer;
   /** Runs the callback after the current turn of the event loop, once pending I/O has been handled. */
   defer(callback: () => void): void;
@@ -19,25 +19,25 @@ export interface Timer {
   cancel(): void;
 }
 
-/** A timeout on a clock. */
+/** A timeout, measured with a clock. */
 interface Deadline {
   readonly clock: Pick<Clock, "schedule">;
   readonly timeoutMs: number;
 }
 
-/** A deadline that rejects when it is missed. */
+/** A deadline that causes a rejection when it is missed. */
 interface StrictDeadline extends Deadline {
   readonly overdue: () => Error;
 }
 
 /**
- * The result of `work`, or a rejection with `overdue` if it takes too long. Rejections of `work` in time are passed
- * on. The work itself continues, and its later result or rejection is ignored.
+ * The result of `work`, or a rejection with `overdue` if `work` takes too long. If `work` rejects in time, its error is
+ * passed on. The work itself continues after the deadline, but its result or rejection is ignored.
  */
 export function withDeadline<Result>(work: Promise<Result>, deadline: StrictDeadline): Promise<Result>;
-/** The same, but resolves to null if it takes too long. */
+/** The same, but resolves to null if `work` takes too long. */
 export function withDeadline<Result>(work: Promise<Result>, deadline: Deadline): Promise<Result | null>;
-/** Implements both forms. */
+/** The implementation of both overloads. */
 export async function withDeadline<Result>(
   work: Promise<Result>,
   { clock, timeoutMs, overdue }: Deadline & Partial<StrictDeadline>,
@@ -54,7 +54,7 @@ export async function withDeadline<Result>(
   }
 }
 
-/** A timer with one callback: setting it again replaces the previous one. */
+/** A timer with one callback. Setting it again replaces the previous callback. */
 export class Alarm {
   readonly #clock: Pick<Clock, "schedule">;
   #timer: Timer | null = null;
@@ -64,7 +64,7 @@ export class Alarm {
     this.#clock = clock;
   }
 
-  /** True from `set` until the callback begins; the callback may set it again. */
+  /** True from `set` until the callback begins. The callback may set the timer again. */
   get isSet(): boolean {
     return this.#timer !== null;
   }
@@ -83,7 +83,7 @@ export class Alarm {
     this.#timer = null;
   }
 
-  /** Cancels it permanently: later calls of `set` do nothing. */
+  /** Cancels the timer permanently. Later calls to `set` do nothing. */
   close(): void {
     this.#isClosed = true;
     this.cancel();
@@ -96,18 +96,18 @@ export interface LoopOptions {
   readonly round: () => Promise<void>;
   /** Pause after a timed round, which took `tookMs`. If omitted, rounds run only on request. */
   readonly pauseMs?: (tookMs: number) => number;
-  /** A round rejected. The loop continues as after any other round. */
+  /** Called when a round rejected. The loop continues as after any other round. */
   readonly failed: (error: unknown) => void;
 }
 
 /**
- * Runs rounds one at a time: after a pause, and on request. All requests during a round share one more round after
- * it, because the running one may have missed the cause of the request.
+ * Runs rounds one at a time: after a pause, and on request. All requests during a round share one further round,
+ * because the running one may have missed the cause of the request.
  */
 export class Loop {
   readonly #options: LoopOptions;
   readonly #alarm: Alarm;
-  /** When the timer ends. */
+  /** When the running timer ends. */
   #dueAtMs = Number.POSITIVE_INFINITY;
   #running: Promise<void> | null = null;
   #isAsked = false;
@@ -118,24 +118,24 @@ export class Loop {
     this.#alarm = new Alarm(options.clock);
   }
 
-  /** For long rounds, which check it in between. */
+  /** Long rounds check this in between. */
   get isStopped(): boolean {
     return this.#isStopped;
   }
 
-  /** The first round begins after a pause. */
+  /** Starts the loop. The first round begins after a pause. */
   start(): void {
     this.#pause(0);
   }
 
-  /** A round begins after this time, or earlier if the timer is set earlier. */
+  /** Starts a round after this time, or earlier if the timer is already set to an earlier time. */
   soon(delayMs: number): void {
     if (this.#options.clock.monotonicMs() + delayMs < this.#dueAtMs) this.#set(delayMs);
   }
 
   /**
-   * Runs a round at once, or one more after the current one; the timer is unchanged. Resolves when the round has
-   * ended, even if it failed, and at once after a stop.
+   * Runs a round immediately, or one more after the current one. The timer is unchanged. Resolves when the round has
+   * ended, even if it failed, and immediately after a stop.
    */
   run(): Promise<void> {
     if (this.#isStopped) return Promise.resolve();
@@ -144,7 +144,7 @@ export class Loop {
     return this.#running;
   }
 
-  /** No further round begins. Resolves when the current round has ended. */
+  /** Prevents further rounds. Resolves when the current round has ended. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#alarm.close();
@@ -176,15 +176,15 @@ export class Loop {
         failed(error);
       }
     }
-    // Reset immediately: a caller in between would wait for a round that never begins.
+    // Reset immediately, because a caller in between would wait for a round that never begins.
     this.#running = null;
   }
 }
 
 /**
- * Keeps one request from blocking the event loop: after some milliseconds of work it yields to the loop, and after
- * each transaction's worth of rows it waits for the store. So requests share the store in turns, and a batch of a
- * million deliveries has some thousand of them in memory.
+ * Keeps one request from blocking the event loop. After a few milliseconds of work it yields to the loop, and after
+ * each transaction's worth of rows it waits for the store. Requests therefore alternate in their use of the store, and
+ * a batch of a million deliveries holds only a few thousand of them in memory.
  */
 export class RequestPace {
   readonly #clock: Clock;
@@ -197,7 +197,7 @@ export class RequestPace {
     this.#turnAt = clock.monotonicMs();
   }
 
-  /** Call after work that wrote nothing. */
+  /** Call after work that did not write anything. */
   async worked(): Promise<void> {
     if (this.#clock.monotonicMs() - this.#turnAt < turnMs) return;
     await new Promise<void>((resolve) => this.#clock.defer(resolve));
@@ -216,12 +216,12 @@ export class RequestPace {
   }
 }
 
-/** How long one request may work before it yields. */
+/** Maximum time that one request may work before it yields. */
 const turnMs = 8;
-/** Rows that one request may have pending in the store. */
+/** Maximum number of rows that one request may have pending in the store. */
 const requestRowsMax = 2_048;
 
-/** The cost limit of one search: rows scanned, and time. */
+/** The cost limit of one search: the number of rows scanned, and the time. */
 export class SearchBudget {
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #endsAtMs: number;
@@ -236,7 +236,7 @@ export class SearchBudget {
     this.#rowsLeft = bounds.rowsMax;
   }
 
-  /** Callers check it after they have scanned something, so that every page makes progress. */
+  /** Callers check this after they have scanned something, so that every page makes progress. */
   get isSpent(): boolean {
     return this.#rowsLeft <= 0 || this.#clock.monotonicMs() >= this.#endsAtMs;
   }

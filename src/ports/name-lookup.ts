@@ -19,7 +19,8 @@ export interface NameSource {
 /**
  * Queries DNS for TXT records.
  *
- * Promises: never rejects, ends within seconds, and returns a bounded number of bounded strings.
+ * Promises: never rejects, ends within seconds, and returns a limited number of strings of limited
+ * length.
  */
 export interface NameLookup {
   /** The TXT records of a name, one string each. */
@@ -28,7 +29,7 @@ export interface NameLookup {
   close(): void;
 }
 
-/** The result of a query. `detail` is a sentence for the owner of the name. */
+/** The result of a query. `detail` is a human-readable sentence for the owner of the name. */
 export type TextLookup =
   | { readonly kind: "found"; readonly texts: readonly string[] }
   /** The name servers answered that the name or the record does not exist. */

@@ -1,7 +1,7 @@
-/** Randomness. `uniform` is for load spreading and jitter; `bytes` is for IDs and secrets. */
+/** Random values. `uniform` is for load spreading and jitter; `bytes` is for IDs and secrets. */
 export interface Random {
-  /** In [0, 1). Not for secrets. */
+  /** Uniform in [0, 1). Not suitable for secrets. */
   uniform(): number;
-  /** Cryptographically secure. */
+  /** Returns cryptographically secure random bytes. */
   bytes(count: number): Uint8Array;
 }

@@ -4,26 +4,26 @@ import type { EventTypeKey } from "./store/registry.ts";
  * Compiles the JSON Schema (2020-12) that a tenant registered for an event type.
  *
  * The schema is hostile input: an adapter refuses remote references, runaway patterns and schemas beyond its size and
- * depth limits, and bounds what validation may cost.
+ * depth limits, and limits the cost of validation.
  */
 export interface SchemaCompiler {
-  /** May take long for a large schema, but does not block the event loop. */
+  /** May take a long time for a large schema, but does not block the event loop. */
   compile(schema: unknown): Promise<CompiledSchema | SchemaRefusal>;
 }
 
-/** A schema in use: fast, and safe to run on any data that fits the size limit. */
+/** A compiled schema. It is fast, and safe to run on any data that fits the size limit. */
 export interface CompiledSchema {
   readonly kind: "compiled";
-  /** Approximate memory use. */
+  /** Approximate memory use of the compiled schema. */
   readonly bytes: number;
   /**
    * Problems of this value, at most ten; empty if it is valid. `field` is a path such as `data.order.id`. The cost is
-   * deducted from `allowance`; if the allowance is too small, the result contains a problem that says so.
+   * deducted from `allowance`. If the allowance is too small, the result contains a problem that says so.
    */
   validate(data: unknown, allowance?: ValidationAllowance): readonly FieldProblem[];
 }
 
-/** What the validations of one request may cost in total. One unit is about a tenth of a microsecond. */
+/** The budget for all validations of one request. One unit is about a tenth of a microsecond. */
 export interface ValidationAllowance {
   unitsLeft: number;
 }
@@ -42,11 +42,11 @@ export interface FieldProblem {
 
 /** The schemas that tenants registered for their event types. */
 export interface EventSchemas {
-  /** Null when `problems` can answer immediately. Otherwise resolves when it is worth calling again. */
+  /** Null when `problems` can respond immediately. Otherwise resolves when `prepare` should be called again. */
   prepare(eventType: EventTypeKey): Promise<void> | null;
   /**
-   * Problems of data published as this type; empty without a schema. Without an allowance, the limit for one event
-   * applies.
+   * Problems of data published as this type; empty if the type has no schema. Without an allowance, the limit for one
+   * event applies.
    */
   problems(
     event: EventTypeKey & { readonly data: unknown },

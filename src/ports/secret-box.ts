@@ -3,11 +3,11 @@
  * ciphertexts stay readable (POSTHORN_MASTER_KEY_PREVIOUS).
  */
 export interface SecretBox {
-  /** AES-256-GCM; `context` (for example the webhook's id) is authenticated, so ciphertexts cannot be swapped. */
+  /** AES-256-GCM. `context` (such as the webhook's ID) is authenticated, so ciphertexts cannot be swapped. */
   seal(plaintext: string, context: string): Uint8Array;
   /** Throws `SecretUnreadableError` if no known key decrypts it. */
   open(ciphertext: Uint8Array, context: string): string;
-  /** Keyed digest for equality checks; the same for every master key. */
+  /** Keyed digest for equality checks. It is the same for every master key. */
   digest(plaintext: string): string;
 }
 

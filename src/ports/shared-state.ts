@@ -3,12 +3,13 @@ import type { ConfigChange, StoreChanges } from "./store/changes.ts";
 
 /**
  * State that workers share in addition to the store. It is useful but may be lost, and every caller works without it,
- * so calls fail fast with SharedStateUnavailableError and never hang. Without it, each worker keeps to its share of a
- * limit, a new owner starts with an empty window, the store detects repeats, and configuration is read again.
+ * so calls fail fast with SharedStateUnavailableError and never hang. Without it, each worker uses only its share of
+ * a limit, a new owner starts with an empty window, the store detects repeats, and configuration is reloaded
+ * periodically.
  *
  * Promises, proved by test/conformance/shared-state:
- * - each entry of a batch is atomic: two processes that do the same at the same time leave the same state as one
- *   after the other;
+ * - each entry of a batch is atomic: two processes that call it at the same time leave the same state as two
+ *   consecutive calls;
  * - every entry expires;
  * - time is the clock of the shared state, so the clocks of workers need not agree; times passed in are Unix ms.
  */
@@ -25,7 +26,7 @@ export interface SharedState {
   close(): Promise<void>;
 }
 
-/** Token buckets that several workers draw from, by key. The arithmetic is that of domain/rate-limit.ts. */
+/** Token buckets from which several workers draw, by key. The arithmetic is that of domain/rate-limit.ts. */
 export interface SharedLimits {
   /** Grants each entry the available tokens, up to the requested number. */
   draw(draws: readonly TokenDraw[]): Promise<readonly TokenGrant[]>;
@@ -40,31 +41,34 @@ export interface TokenDraw {
   readonly tokens: number;
 }
 
-/** `waitMs` until the next token if fewer were granted than requested, else 0. */
+/** `waitMs` is the time until the next token if fewer were granted than requested; otherwise 0. */
 export interface TokenGrant {
   readonly granted: number;
   readonly waitMs: number;
 }
 
 /**
- * What the owner of an endpoint knows and would be lost with it: the window of its circuit, and how much of its rate
- * limit is used.
+ * Endpoint state that only the owner has and that would be lost with it: the window of the circuit, and the used part
+ * of the rate limit.
  */
 export interface EndpointMemory {
   note(notes: readonly EndpointNote[]): Promise<void>;
-  /** In the order of the queries. */
+  /** Returns the results in the order of the queries. */
   recall(queries: readonly EndpointQuery[]): Promise<readonly EndpointRecollection[]>;
 }
 
-/** What happened at an endpoint since the last note. */
+/** What happened at an endpoint since the last update. */
 export interface EndpointNote {
   readonly webhookId: string;
-  /** Length of the circuit's window. Counts for another length are discarded. */
+  /** Length of the circuit's window. Counts for a different length are discarded. */
   readonly windowMs: number;
-  /** Discard the known counts before adding these. */
+  /** Whether to discard the earlier counts before adding these. */
   readonly cleared: boolean;
   readonly counts: readonly SliceCount[];
-  /** When its token bucket is full again. The latest time of all notes wins. Null without a limit. */
+  /**
+   * When the endpoint's token bucket is full again. The latest time of all updates is used. Null for endpoints without
+   * a limit.
+   */
   readonly rateFullAt: number | null;
 }
 
@@ -81,34 +85,37 @@ export interface EndpointQuery {
   readonly windowMs: number;
 }
 
-/** Slices may be older than the window; the reader skips those. */
+/** Slices may be older than the window; the reader skips them. */
 export interface EndpointRecollection {
   readonly counts: readonly SliceCount[];
   readonly rateFullAt: number | null;
 }
 
-/** Recent publishes by key, so that a repeat costs no store query. Only committed publishes are remembered. */
+/** Recent publishes by key, so that a repeat costs no store query. Only committed publishes are stored. */
 export interface PublishMemory {
   recall(keys: readonly PublishKey[]): Promise<readonly (RememberedPublish | null)[]>;
-  /** The first publish remembered under a key stays until it expires. */
+  /** The first publish stored under a key remains until it expires. */
   remember(entries: readonly PublishEntry[]): Promise<void>;
 }
 
-/** Keys are scoped to the tenant (WDS-115). */
+/** Identifies a publish. Keys are scoped to the tenant (WDS-115). */
 export interface PublishKey {
   readonly tenantId: string;
   readonly idempotencyKey: string;
 }
 
-/** An entry to remember. */
+/** An entry to store. */
 export interface PublishEntry {
   readonly key: PublishKey;
   readonly publish: RememberedPublish;
-  /** Unix ms. */
+  /** In Unix milliseconds. */
   readonly until: number;
 }
 
-/** Enough to answer a repeat like the first publish, and to distinguish it from a different use of the key. */
+/**
+ * Enough to give a repeat the same response as the first publish, and to distinguish it from a different use of the
+ * key.
+ */
 export interface RememberedPublish {
   readonly fingerprint: string | null;
   readonly id: string;
@@ -118,12 +125,15 @@ export interface RememberedPublish {
   readonly deliveries: number;
 }
 
-/** Configuration changes, sent to all other processes. Hints only (store/changes.ts); `unknown` after a gap. */
+/**
+ * Configuration changes, sent to all other processes. They are only hints (store/changes.ts). `unknown` is sent after a
+ * gap.
+ */
 export interface ConfigNews extends StoreChanges {
   announce(change: ConfigChange): Promise<void>;
 }
 
-/** The shared state cannot answer now. The requested change may or may not have happened. */
+/** The shared state cannot respond now. The requested change may or may not have been made. */
 export class SharedStateUnavailableError extends Error {
   override readonly name = "SharedStateUnavailableError";
 }

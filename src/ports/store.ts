@@ -20,7 +20,7 @@ import type { WebhookStore } from "./store/webhooks.ts";
  *
  * Promises of every adapter, proved by test/conformance/store:
  * - a resolved write is durable: it survives a crash of the process and of the machine;
- * - a rejected write left no trace, unless the error says that its outcome is unknown. Then it was written completely
+ * - a rejected write had no effect, unless the error says that its outcome is unknown. Then it was written completely
  *   or not at all, and no call reports it as absent before that is certain;
  * - reads see every write that resolved before the read was called;
  * - methods on the event path take batches, and their cost does not grow with the backlog.
@@ -48,7 +48,7 @@ export interface Store {
   // The parts below may be absent, because callers work differently without them: an engine that owns the store alone
   // starts no membership and no polling, and a store on this machine shares its clock and its disk.
 
-  /** Work and changes that other processes stored. Absent if one process owns the store. */
+  /** Work and changes stored by other processes. Absent if one process owns the store. */
   readonly changes?: StoreChanges;
   /** Which worker serves which webhook. Absent if one process owns the store. */
   readonly ownership?: OwnershipStore;
@@ -61,13 +61,13 @@ export interface Store {
   watchRestarts?(listener: () => void): () => void;
   /** Facts about the store for operators. Rejects with StoreUnavailableError. */
   facts(): Promise<StoreFacts>;
-  /** The disk that the store is on; null if it cannot be queried. Absent if the disk belongs to another machine. */
+  /** The disk on which the store is; null if it cannot be queried. Absent if the disk belongs to another machine. */
   disk?(): DiskSpace | null;
   /** The store's clock, Unix milliseconds. Absent if it is the clock of this machine. */
   time?(): Promise<number>;
   /**
-   * A trivial read. Rejects with StoreUnavailableError if the store cannot answer, and always once the store has
-   * found damage.
+   * A trivial read. Rejects with StoreUnavailableError if the store cannot respond, and always once the store has found
+   * damage.
    */
   ping(): Promise<void>;
   /** Waits for pending writes. Safe to call twice. */
@@ -90,8 +90,8 @@ export interface StoreFacts {
 
 /**
  * Why a store cannot serve. `away`: another system is down, or the failure is temporary. `standby`, `read_only` and
- * `waits_for_standby`: it responds, but accepts no writes. `disk_full` ends when space is freed. `damaged` stays
- * until a backup is restored: the store writes nothing more to the damaged files.
+ * `waits_for_standby`: the store responds, but accepts no writes. `disk_full` ends when space is freed. `damaged` lasts
+ * until a backup is restored; the store no longer writes to the damaged files.
  */
 export type StoreTrouble = "away" | "standby" | "read_only" | "waits_for_standby" | "disk_full" | "damaged";
 
@@ -108,8 +108,8 @@ export const storeTroubles: Readonly<Record<StoreTrouble, string>> = {
 };
 
 /**
- * The store cannot serve now. The failed call wrote nothing, unless the outcome is `unknown`: then it was written
- * completely or not at all, and it may become visible later.
+ * The store cannot serve now. The failed call wrote nothing, unless the outcome is `unknown`. In that case it was
+ * written completely or not at all, and it may become visible later.
  */
 export class StoreUnavailableError extends Error {
   override readonly name = "StoreUnavailableError";
@@ -142,9 +142,9 @@ export interface PageRequest {
   readonly offset: number;
 }
 
-/** Rows of one page and where the next one starts. */
+/** The rows of one page, and where the next page starts. */
 export interface Page<Row> {
   readonly rows: readonly Row[];
-  /** Position to continue from, null when there is nothing older. */
+  /** Position to continue from; null at the end. */
   readonly next: number | null;
 }

@@ -15,22 +15,22 @@ export interface Logger {
 /** Names and values of a log line; values are small and never secret. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** Events for metrics; the adapter decides names and labels (WDS-227 to 235). Calls never throw. */
+/** Events for metrics. The adapter determines names and labels (WDS-227 to 235). Calls never throw. */
 export interface Metrics {
   attemptSettled(fact: AttemptFact): void;
   circuitMoved(from: CircuitState, to: CircuitState): void;
   rateLimited(webhookId: string): void;
-  /** An API call was rate-limited; `limit` is the name of the limit, with few values. */
+  /** An API call was rate-limited. `limit` is the name of the limit and has few distinct values. */
   apiCallLimited(limit: string): void;
-  /** An event body above the recommended size (TS16-51). */
+  /** An event body was larger than the recommended size (TS16-51). */
   largePayload(bytes: number): void;
   eventPublished(isDuplicate: boolean): void;
   commitWritten(writes: number, durationMs: number): void;
   /** A notification was sent or failed; both have few values. */
   notified(channel: string, outcome: string): void;
-  /** Absent without a gateway. */
+  /** Absent if the gateway is not used. */
   gatewayRequest?(sourceId: string, outcome: GatewayOutcome, durationMs: number): void;
-  /** A gateway request that suggests an attack, by kind, with few values. */
+  /** A gateway request that suggests an attack, by kind, which has few distinct values. */
   gatewayIncident?(kind: string): void;
   /** Something that should never happen in normal operation. */
   alarmed(alarm: Alarm): void;
@@ -38,8 +38,8 @@ export interface Metrics {
 
 /**
  * `delivery_stopped`: a delivery was about to go to a webhook of another tenant. `store_restarted`: the database was
- * restarted or replaced. `lane_stalled`: deliveries were overdue and not claimed. `local_shortage`: this machine
- * could not make a request. `unexpected_error`: an attempt ended with an unexpected exception.
+ * restarted or replaced. `lane_stalled`: deliveries were overdue and not claimed. `local_shortage`: this machine could
+ * not send a request. `unexpected_error`: an attempt ended with an unexpected exception.
  */
 export type Alarm =
   | "delivery_stopped"
@@ -61,13 +61,14 @@ export interface AttemptFact {
 }
 
 /**
- * Receives finished spans. Calls never throw and never wait; spans that exceed the buffer are dropped and counted.
+ * Receives finished spans. Calls never throw and never wait. Spans that do not fit into the buffer are dropped and
+ * counted.
  */
 export interface Tracer {
-  /** Which spans to create at all. */
+  /** Which spans to create. */
   readonly sampling: TraceSampling;
   ended(span: Span): void;
-  /** An attempt was worth tracing, but exceeded the limit per second. */
+  /** An attempt was worth tracing, but the limit per second was exceeded. */
   passedOver(): void;
 }
 

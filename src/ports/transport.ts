@@ -6,26 +6,26 @@ import type { AttemptObservation } from "../domain/classify.ts";
  *
  * Promises, kept by every adapter and proved by test/conformance/transport:
  * - never throws and never rejects: every possible failure is a result;
- * - ends within `timeoutMs` including connect, whatever the receiver does (hang, drip, endless body);
- * - keeps at most `responseBodyBytesMax` bytes of the body and reads a bounded number beyond, then drops the
- *   connection;
+ * - ends within `timeoutMs` including connect, regardless of what the receiver does (hang, drip, endless body);
+ * - keeps at most `responseBodyBytesMax` bytes of the body and reads a limited number beyond that, then drops
+ *   the connection;
  * - never follows a redirect, never sends to an address that the address policy refuses, for names and literals
  *   alike, and checks the address of the socket before a byte of the request is sent;
  * - always verifies the certificate;
- * - a request that this machine could not make, for lack of a descriptor, a port or memory, has a `shortage`;
+ * - a request that this machine could not send, for lack of a descriptor, a port or memory, has a `shortage`;
  * - a request that HTTP cannot carry, such as one with a line break in a header, is `malformed`;
- * - connections are pooled by origin, client certificate and HTTP/2, and never shared across these;
+ * - connections are pooled by origin, client certificate and HTTP version, and never shared across these;
  * - if the sending thread dies, a request that may have been in flight ends as a failure with `requestSent`.
  */
 export interface Transport {
   send(request: OutboundRequest): Promise<TransportResult>;
-  /** Open sockets, including idle ones. */
+  /** Number of open sockets, including idle ones. */
   openSockets(): number;
   /** Closes idle connections and aborts requests in flight. Safe to call twice. */
   close(): Promise<void>;
 }
 
-/** POST for deliveries and tokens; the others for handshakes with a receiver. */
+/** POST is used for deliveries and tokens, the other methods for handshakes with a receiver. */
 export type OutboundMethod = "POST" | "PUT" | "OPTIONS" | "GET";
 
 /** One request, ready to send. */
@@ -35,44 +35,44 @@ export interface OutboundRequest {
   readonly origin: string;
   /** Path and query. */
   readonly path: string;
-  /** Flat name-value list, in the order and case they are sent; HTTP/2 lowercases the names. */
+  /** Flat name-value list, in the order and case in which the headers are sent. HTTP/2 lowercases the names. */
   readonly headers: readonly string[];
-  /** Empty for OPTIONS and GET: they are sent without `Content-Length`, and should have no `Content-Type`. */
+  /** Empty for OPTIONS and GET. These are sent without `Content-Length`, and should have no `Content-Type`. */
   readonly body: Uint8Array;
   readonly timeoutMs: number;
-  /** Offers HTTP/2 to an `https:` receiver, with HTTP/1.1 as fallback. `http:` always uses HTTP/1.1. */
+  /** Whether to offer HTTP/2 to an `https:` receiver, with HTTP/1.1 as fallback. `http:` always uses HTTP/1.1. */
   readonly http2: boolean;
   /** The client certificate for an `https:` receiver that requests one. */
   readonly clientCertificate: ClientCertificate | null;
   /**
-   * Bytes of the response body to keep for responses that are evaluated: up to `responseBodyBytesMaxAllowed`.
+   * Maximum bytes of the response body to keep for responses that are evaluated, up to `responseBodyBytesMaxAllowed`.
    * Defaults to `responseSampleBytesMax`.
    */
   readonly responseBodyBytesMax?: number;
-  /** Requests the `trace` of a 2xx response too. All other results have one. */
+  /** Whether the result of a 2xx response includes `trace`, too. All other results include it. */
   readonly traced?: boolean;
 }
 
 /** A certificate for mutual TLS. Its connections serve only requests with the same `id`. */
 export interface ClientCertificate {
-  /** Globally unique; changes when certificate or key change. */
+  /** Globally unique. Changes when the certificate or the key changes. */
   readonly id: string;
   /** The certificate and its intermediate certificates. */
   readonly certificatePem: string;
-  /** Never part of a message. */
+  /** The private key. Never part of a message. */
   readonly privateKeyPem: string;
 }
 
-/** The result of one request; small enough to keep. */
+/** The result of one request, small enough to be stored. */
 export interface TransportResult {
   readonly observation: AttemptObservation;
   /**
-   * The first bytes of the response body, up to `responseSampleBytesMax` unless the request asked for more. Known
-   * content codings are decoded, and a sample for people (no `responseBodyBytesMax`) is converted to UTF-8 if a
+   * The first bytes of the response body, up to `responseSampleBytesMax` unless the request set `responseBodyBytesMax`.
+   * Known content codings are decoded. A sample for display (without `responseBodyBytesMax`) is converted to UTF-8 if a
    * charset is given.
    */
   readonly responseSample: Uint8Array | null;
-  /** `noResponseFields` if there are none. */
+  /** `noResponseFields` if the response has none of these fields. */
   readonly fields: ResponseFields;
   /**
    * One sentence without secrets, and without private addresses unless the URL contains them: `connect ECONNREFUSED
@@ -80,27 +80,27 @@ export interface TransportResult {
    */
   readonly errorMessage: string | null;
   readonly durationMs: number;
-  /** Only if this machine could not make the request: it was not sent, and that says nothing about the receiver. */
+  /** Set only if this machine could not send the request, which says nothing about the receiver. */
   readonly shortage?: Shortage;
-  /** Only if HTTP cannot carry the request. It was not sent, and the receiver is not to blame. */
+  /** Set only if HTTP cannot carry the request. It was not sent, and the receiver is not the cause. */
   readonly malformed?: true;
-  /** Absent for complete 2xx responses unless requested, so that the usual request allocates no object. */
+  /** Absent for complete 2xx responses unless requested, so that ordinary requests allocate no object. */
   readonly trace?: WireTrace;
 }
 
-/** How a request went over the wire. Steps that were not reached are null. */
+/** How a request went over the wire. Values for steps that were not reached are null. */
 export interface WireTrace {
   readonly httpVersion: HttpVersion | null;
-  /** The address that was connected to, or tried last; null if only a proxy knows it. */
+  /** The address that was connected to, or that was tried last; null if only a proxy has that information. */
   readonly peerAddress: string | null;
-  /** Flat name-value list with lowercase names, as received: masking secrets is up to the reader. */
+  /** Flat name-value list with lowercase names, as received. Secrets are not masked; that is up to the reader. */
   readonly responseHeaders: readonly string[];
-  /** Some headers, or ends of their values, are missing. */
+  /** Whether some headers, or the ends of their values, are missing. */
   readonly headersCut: boolean;
   readonly timings: AttemptTimings;
 }
 
-/** Resources that a machine may lack for a request. */
+/** Resources that may be exhausted on a machine, so that a request cannot be sent. */
 export type Shortage = "descriptors" | "ports" | "buffers" | "threads";
 
 /** Explanations of each shortage for operators. */
@@ -116,19 +116,22 @@ export const shortageTexts: Readonly<Record<Shortage, string>> = {
 
 /**
  * The response fields that are evaluated, in addition to `Retry-After` in the observation. Absent fields are omitted,
- * long ones are cut at `responseFieldLengthMax` characters, and repeated ones keep their first value.
+ * long ones are truncated to `responseFieldLengthMax` characters, and repeated ones keep their first value.
  */
 export interface ResponseFields {
-  /** Only for redirects (3xx), to show to the owner; never followed. */
+  /** Set only for redirects (3xx). It is shown to the owner, and never followed. */
   readonly location?: string;
-  /** RFC 8594: when the resource will become unavailable. */
+  /** When the resource will become unavailable (RFC 8594). */
   readonly sunset?: string;
-  /** CEW-4.2: the origins that may send. */
+  /** The origins that may send (CEW-4.2). */
   readonly "webhook-allowed-origin"?: string;
-  /** CEW-4.2: the allowed requests per minute. */
+  /** The allowed requests per minute (CEW-4.2). */
   readonly "webhook-allowed-rate"?: string;
   readonly allow?: string;
-  /** Only if the request set `responseBodyBytesMax`: nearly every response has one, and no other caller needs it. */
+  /**
+   * Set only if the request set `responseBodyBytesMax`. Nearly every response has a content type, and no other caller
+   * needs it.
+   */
   readonly "content-type"?: string;
   readonly "www-authenticate"?: string;
 }
@@ -136,15 +139,15 @@ export interface ResponseFields {
 /** Shared, so that an ordinary response allocates no object. */
 export const noResponseFields: ResponseFields = Object.freeze({});
 
-/** Limit of the stored sample (WDS-202). */
+/** Maximum bytes of the stored sample (WDS-202). */
 export const responseSampleBytesMax = 1024;
-/** For echoed challenges and access tokens. */
+/** Maximum bytes for echoed challenges and access tokens. */
 export const responseBodyBytesMaxAllowed = 64 * 1024;
-/** Length limit of one field of `ResponseFields`. */
+/** Maximum length of one field of `ResponseFields`. */
 export const responseFieldLengthMax = 2048;
-/** Number of headers in a `WireTrace`. */
+/** Maximum number of headers in a `WireTrace`. */
 export const tracedFieldsMax = 40;
-/** Total characters of all their names and values. */
+/** Maximum total characters of all names and values of these headers. */
 export const tracedCharactersMax = 4096;
-/** Length limit of `Retry-After` in an observation: longer values are cut. */
+/** Maximum length of `Retry-After` in an observation. Longer values are truncated. */
 export const retryAfterLengthMax = 256;

@@ -6,9 +6,9 @@ import { ReceiverError } from "./receiver-error.ts";
 export function admit(
   message: ReceivedMessage,
   bodyBytesMax: number,
-  /** Patterns such as `application/json` or `application/*+json`. Null accepts every type, including none. */ contentTypes:
-    | readonly string[]
-    | null,
+  /**
+   * Patterns such as `application/json` or `application/*+json`. Null accepts every type, and messages without a type.
+   */ contentTypes: readonly string[] | null,
 ): void {
   if (message.method !== "POST") {
     throw new ReceiverError("method_not_allowed", "Messages are delivered by POST.");
@@ -49,22 +49,23 @@ function unsupported(detail: string): ReceiverError {
   return new ReceiverError("unsupported_media_type", detail);
 }
 
-/** Limit on the requests of one producer; further requests get 429 with `Retry-After`. */
+/** Rate limit of one producer; further requests get 429 with `Retry-After`. */
 export interface RateLimit {
   readonly requestsPerMinute: number;
-  /** Burst size; default 20. */
+  /** Burst size; defaults to 20. */
   readonly burst?: number;
 }
 
 /**
- * Maximum number of producers to track. Producers are configured, so there are few, but a custom verifier may create
- * many.
+ * Maximum number of producers to track. Producers are configured, so there are usually few, but a custom verifier may
+ * create many.
  */
 const bucketsMax = 10_000;
 
 /**
- * Counts after the signature was verified, and separately for each producer, so that attackers cannot use up another
- * producer's limit. Throws RangeError for an invalid limit; the returned function throws ReceiverError `rate_limited`.
+ * Counts a request only after its signature was verified, and separately for each producer, so that attackers cannot
+ * use up another producer's limit. Throws RangeError for an invalid limit; the returned function throws ReceiverError
+ * `rate_limited`.
  */
 export function createRateGate(limit: RateLimit, now: () => number): (producer: string) => void {
   const config = { requestsPerMinute: limit.requestsPerMinute, burst: limit.burst ?? 20 };
@@ -88,9 +89,9 @@ export function createRateGate(limit: RateLimit, now: () => number): (producer: 
 
 /** When to refuse messages temporarily. */
 export interface OverloadRules {
-  /** Maximum messages in progress. */
+  /** Maximum number of messages in progress. */
   readonly inFlightMax?: number;
-  /** Called for each message; return true while the application cannot accept more. */
+  /** Called for each message; must return true while the application cannot accept more. */
   readonly isOverloaded?: () => boolean;
   /** Sent as `Retry-After`; defaults to the receiver's value. */
   readonly retryAfterSeconds?: number;

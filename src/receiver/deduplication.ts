@@ -19,20 +19,23 @@ import { ReceiverError } from "./receiver-error.ts";
 export interface DeduplicationStore {
   claim(request: DeduplicationClaim): Promise<ClaimOutcome>;
   /**
-   * Stores the result of a claim. Also true if the claim has expired but no other caller took the key. False if another
-   * caller took it, or if the key was already finished; then nothing changes.
+   * Stores the result of a claim. Returns true even if the claim has expired, as long as no other caller took the key.
+   * Returns false and changes nothing if another caller took the key, or if it was already finished.
    */
   finish(completion: DeduplicationCompletion): Promise<boolean>;
   /** Removes a claim, so that the key can be claimed again. Completed keys and claims of other callers stay. */
   release(key: string, token: string): Promise<void>;
-  /** Removes some expired entries and returns how many. The receiver calls it from time to time. */
+  /** Removes some expired entries and returns their number. The receiver calls it occasionally. */
   purge(now: number): Promise<number>;
 }
 
 export interface DeduplicationClaim {
   /** 1 to 64 characters of `[0-9a-f]`. */
   readonly key: string;
-  /** Digest of the message's content: another fingerprint under a known key is another message. Up to 64 characters. */
+  /**
+   * Digest of the message's content: a known key with a different fingerprint belongs to a different message. Up to 64
+   * characters.
+   */
   readonly fingerprint: string;
   /** Unique for this claim. */
   readonly token: string;
@@ -42,7 +45,7 @@ export interface DeduplicationClaim {
 }
 
 export interface DeduplicationCompletion extends DeduplicationClaim {
-  /** Any text; returned unchanged. */
+  /** Any string; returned unchanged. */
   readonly result: string;
 }
 
@@ -54,14 +57,14 @@ export type ClaimOutcome =
   /** The key belongs to a running or completed message with another fingerprint. */
   | { readonly kind: "mismatch" };
 
-/** The stored state of a key that is neither expired nor free. `result` is null while the claim is running. */
+/** The stored state of a key that is neither expired nor unclaimed. `result` is null while the claim is running. */
 export interface DeduplicationEntry {
   readonly fingerprint: string;
   readonly result: string | null;
   readonly expiresAt: number;
 }
 
-/** The outcome of a claim with this fingerprint if the entry exists. */
+/** The outcome of a claim with this fingerprint, given the existing entry. */
 export function outcomeOf(entry: DeduplicationEntry, fingerprint: string): ClaimOutcome {
   if (entry.fingerprint !== fingerprint) return { kind: "mismatch" };
   if (entry.result !== null) return { kind: "completed", result: entry.result };
@@ -106,9 +109,9 @@ interface DeduplicationSetup<Transaction> {
   readonly retentionMs: number;
   /** After this time a claim is treated as abandoned by a crashed process. */
   readonly claimMs: number;
-  /** Unix ms. */
+  /** In Unix milliseconds. */
   readonly now: () => number;
-  /** Receives errors that occur after the response is decided. */
+  /** Receives errors that occur after the response was decided. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -150,7 +153,7 @@ export function createDeduplication<Transaction>(
       const refusal = await claims.take().catch(unavailable);
       if (refusal !== null) return refusal;
       const answer = await workOrRelease(claims, work);
-      // The work is already done or undone; a store error must not change the response.
+      // The work is already complete or undone; a store error must not change the response.
       await (isFinal(answer) ? claims.finish(answer) : claims.release()).catch(setup.onError);
       await purgeNowAndThen(store).catch(setup.onError);
       return { kind: "ran", answer };
@@ -191,7 +194,7 @@ class Claims {
     this.#fingerprint = fingerprint;
   }
 
-  /** Null if all keys were claimed. Otherwise the reason, and no key is held. */
+  /** Null if all keys were claimed. Otherwise the reason; in that case no key is held. */
   async take(): Promise<DeduplicatedAnswer | null> {
     for (const key of this.#keys) {
       const outcome = await this.#claim(key);
@@ -209,7 +212,7 @@ class Claims {
     try {
       return await this.#store.claim({ key, ...this.#claimUntil(this.#setup.claimMs) });
     } catch (error) {
-      // Release the keys that were claimed, so that they do not delay the sender's next attempt.
+      // Release the keys that were claimed, so that the sender's next attempt is not delayed.
       await this.release().catch(this.#setup.onError);
       throw error;
     }
@@ -266,7 +269,7 @@ async function withRollback<Transaction>(
   }
 }
 
-/** Nothing ran, or nothing of it was stored, so the sender may retry. */
+/** Either nothing ran, or nothing was stored, so the sender may retry. */
 function unavailable(cause: unknown): never {
   throw new ReceiverError("store_unavailable", "The message cannot be recorded now.", { cause });
 }

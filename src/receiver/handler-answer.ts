@@ -4,9 +4,9 @@ import { ReceiverError, type ReceiverErrorCode, receiverErrors } from "./receive
 /** The response of a handler. Returning nothing means "processed" (204). */
 export interface HandlerAnswer {
   readonly status?: HandlerStatus;
-  /** Text, bytes, or a value that is sent as JSON. */
+  /** A string, bytes, or a value that is sent as JSON. */
   readonly body?: unknown;
-  /** Defaults by the kind of body: `text/plain`, `application/octet-stream` or `application/json`. */
+  /** The default depends on the body: `text/plain`, `application/octet-stream` or `application/json`. */
   readonly contentType?: string;
   /** Sent as `Retry-After`. */
   readonly retryAfterSeconds?: number;
@@ -17,7 +17,10 @@ const handlerStatuses = [
 ] as const;
 export type HandlerStatus = (typeof handlerStatuses)[number];
 
-/** Runs once for each message. Throwing means "not processed, retry" (500), or the status of a thrown ReceiverError. */
+/**
+ * Runs once for each message. Throwing means that the message was not processed and should be retried (500), or sends
+ * the status of a thrown ReceiverError.
+ */
 export type MessageHandler<Transaction = undefined> = (
   received: VerifiedMessage<Transaction>,
   // oxlint-disable-next-line typescript/no-invalid-void-type -- most handlers return nothing
@@ -32,12 +35,12 @@ export interface StoredAnswer {
   readonly retryAfterSeconds?: number;
 }
 
-/** Larger bodies are sent but not stored: a repeated message then gets only the status. */
+/** Larger bodies are sent but not stored: in that case, a repeated message gets only the status. */
 const storedBodyCharactersMax = 65_536;
 
 /**
- * Validates a handler's result and completes it: 200 and a content type with a body, 204 without one. Throws
- * ReceiverError `handler_failed` for an invalid result.
+ * Validates a handler's result and completes it: 200 and a content type if there is a body, 204 if there is none.
+ * Throws ReceiverError `handler_failed` for an invalid result.
  */
 function readHandlerAnswer(returned: unknown, processedStatus: number | undefined): StoredAnswer {
   if (returned !== undefined && (typeof returned !== "object" || returned === null)) {
@@ -105,7 +108,7 @@ interface AnswerBody {
   readonly body: Uint8Array | string | null;
 }
 
-/** A refusal without a body gets problem details that add nothing to the status. */
+/** A refusal without a body gets problem details that only repeat the status. */
 function storedBody({ status, contentType, text, base64 }: StoredAnswer): AnswerBody {
   if (base64 !== undefined) return { contentType, body: fromBase64(base64) };
   if (text !== undefined) return { contentType, body: text };
@@ -140,8 +143,8 @@ export function deserializeStored(text: string): StoredAnswer {
 }
 
 /**
- * Whether the work is finished, so that repeated messages get the same response. After 5xx, 429 and 409 it is not: the
- * key is released and a retry runs the handler again.
+ * Whether the work is finished, so that repeated messages get the same response. After 5xx, 429 and 409 it is not
+ * finished: the key is released and a retry runs the handler again.
  */
 export function isFinal(stored: StoredAnswer): boolean {
   return stored.status < 500 && stored.status !== 429 && stored.status !== 409;
@@ -151,7 +154,7 @@ function misuse(detail: string): ReceiverError {
   return new ReceiverError("handler_failed", detail);
 }
 
-// Every runtime has btoa and atob, but not yet the base64 methods of Uint8Array.
+// Every runtime has btoa and atob, but not all have the base64 methods of Uint8Array yet.
 function toBase64(bytes: Uint8Array): string {
   let binary = "";
   for (const byte of bytes) binary += String.fromCharCode(byte);
@@ -183,7 +186,7 @@ export async function runHandler<Transaction>(
 export interface ReceiverAnswer {
   /** 2xx, 4xx or 5xx; never 3xx. */
   readonly status: number;
-  /** Names in lower case. */
+  /** Indexed by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | string | null;
 }
@@ -201,11 +204,11 @@ export interface AnswerStyle {
   readonly statuses: StatusOverrides;
   /** Page that problem details link to. */
   readonly documentationUrl: string;
-  /** `Retry-After` if no better value is known. */
+  /** `Retry-After` if no specific value is available. */
   readonly retryAfterSeconds: number;
 }
 
-/** Every 429 and 503 says when to retry, and so does a 409 about a running request. */
+/** Every 429 and 503 response says when to retry, and so does a 409 response about a running request. */
 const codesWithRetryAfter: ReadonlySet<ReceiverErrorCode> = new Set([
   "idempotency_key_in_progress",
   "rate_limited",
@@ -221,7 +224,9 @@ const idempotencyCodes: ReadonlySet<ReceiverErrorCode> = new Set([
   "idempotency_key_reused",
 ] satisfies readonly ReceiverErrorCode[]);
 
-/** Problem details (RFC 9457). Causes on our own side are for the log only, not for attackers. */
+/**
+ * Problem details (RFC 9457). Internal causes are only logged and never shown to the sender, who may be an attacker.
+ */
 export function problemAnswer(
   error: ReceiverError,
   style: AnswerStyle,
@@ -256,7 +261,7 @@ export function problemAnswer(
   );
 }
 
-/** Enforces rules for every response: a 429 has `Retry-After`, a 204 has no content. */
+/** Enforces rules for every response: a 429 has `Retry-After`, and a 204 has no content. */
 function seal(answer: ReceiverAnswer, style: AnswerStyle): ReceiverAnswer {
   const headers: Record<string, string> = { ...answer.headers };
   if (answer.status === 429) headers["retry-after"] ??= retryAfterValue(style.retryAfterSeconds);
@@ -269,6 +274,6 @@ const retryAfterSecondsMax = 31_536_000;
 
 /** Whole seconds up to a year, and never `0`, which senders treat as no guidance. */
 function retryAfterValue(seconds: number): string {
-  // For NaN the comparison is false, which gives the shortest wait.
+  // For NaN the comparison is false, which gives the shortest delay.
   return String(seconds > 1 ? Math.min(Math.ceil(seconds), retryAfterSecondsMax) : 1);
 }

@@ -3,7 +3,7 @@ import type { ReceiverAnswer } from "./handler-answer.ts";
 import { ReceiverError } from "./receiver-error.ts";
 
 /**
- * The form of a challenge: long enough for any random text, without characters that a browser could interpret as a
+ * The format of a challenge: long enough for any random string, without characters that a browser could interpret as a
  * page.
  */
 const challengeText = /^[\w.~+/=-]{1,512}$/;
@@ -11,7 +11,7 @@ const bodyBytesMax = 4_096;
 
 /**
  * The echo of a Posthorn registration challenge (`verify_url`), or null for any other message. The challenge is not
- * signed, because the receiver has no secret yet. The echo only confirms that deliveries are wanted here.
+ * signed, because the receiver does not have the secret yet. The echo only confirms that deliveries are wanted here.
  */
 export function echoChallenge(body: Uint8Array): ReceiverAnswer | null {
   const challenge = body.length <= bodyBytesMax ? challengeOf(body) : null;
@@ -33,9 +33,10 @@ function challengeOf(body: Uint8Array): string | null {
 }
 
 /**
- * Abuse protection of CloudEvents web hooks on the receiver side: a sender asks by OPTIONS whether it may deliver, and
- * how fast. Only the response headers grant permission, never the status. See section 4 of
- * {@link https://github.com/cloudevents/spec/blob/main/cloudevents/http-webhook.md#4-abuse-protection | HTTP 1.1 Web Hooks for Event Delivery}.
+ * Abuse protection of CloudEvents web hooks on the receiver side: a sender uses OPTIONS to request permission to
+ * deliver, at a certain rate. Only the response headers grant permission, never the status. See section 4 of {@link
+ * https://github.com/cloudevents/spec/blob/main/cloudevents/http-webhook.md#4-abuse-protection | HTTP 1.1 Web Hooks for
+ * Event Delivery}.
  */
 export interface HandshakeOptions {
   /** Names of senders that may deliver, `*` for all, or a function that decides, for example with a database query. */
@@ -117,17 +118,17 @@ function grantedRate(asked: number | null, limit: number | "*"): string {
 }
 
 export interface CallbackGrant {
-  /** {@link HandshakeRequest.callbackUrl}. */
+  /** The URL in {@link HandshakeRequest.callbackUrl}. */
   readonly url: string;
   /**
-   * Hosts that may be called. The URL may come from an attacker: without this list, anyone could make this server send
-   * requests to any address.
+   * Hosts that may be called. The URL may come from an attacker, who could otherwise make this server send requests to
+   * any address.
    */
   readonly allowedHosts: readonly string[];
   readonly ratePerMinute: number | "*";
-  /** Default 10,000. */
+  /** Timeout in milliseconds; defaults to 10,000. */
   readonly timeoutMs?: number;
-  /** Default: the global one. */
+  /** Defaults to the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
 }
 

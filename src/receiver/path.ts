@@ -1,9 +1,9 @@
 /**
  * Addresses of inbound webhooks: `/_webhooks/{party}/{namespace}/v{version}/{event_type}/…`.
  *
- * Only `party` is required. A namespace and an event type look alike, so a path without a version is ambiguous. It is
- * interpreted as follows: with a version, the segment between party and version is the namespace. Without one, there is
- * no namespace, unless the word `callback` ends the path. Use a version, or declare namespaces, if that is not enough.
+ * Only `party` is required. A namespace and an event type have the same form, so a path without a version is ambiguous.
+ * It is interpreted as follows: with a version, the segment between party and version is the namespace. Without one,
+ * there is no namespace, unless the word `callback` ends the path. If that is not sufficient, use a version or declare namespaces.
  */
 import { pathOf } from "./message/message.ts";
 
@@ -45,17 +45,17 @@ export class WebhookPathError extends Error {
   }
 }
 
-/** An address, or why it is invalid. Answer 404 for a problem. */
+/** An address, or why it is invalid. Respond with 404 to an invalid address. */
 export type ParsedWebhookPath =
   | { readonly kind: "path"; readonly path: WebhookPath }
   | { readonly kind: "invalid"; readonly problem: WebhookPathProblem };
 
 export interface WebhookPathOptions {
-  /** Distinct from the service's other APIs. Default `/_webhooks`. */
+  /** First segment, which distinguishes webhooks from the service's other APIs. Defaults to `/_webhooks`. */
   readonly prefix?: string | undefined;
-  /** Words that are versions without a `v`. Default `latest` and `next`. */
+  /** Words that are versions without a `v`. Defaults to `latest` and `next`. */
   readonly versionLabels?: readonly string[] | undefined;
-  /** Words that are namespaces even if no version follows. Default none. */
+  /** Words that are namespaces even if no version follows. Empty by default. */
   readonly namespaces?: readonly string[] | undefined;
 }
 
@@ -70,7 +70,7 @@ const segmentLengthMax = 256;
 /** `v3`, `v2.1`, `v2024-06-01`: requiring a digit keeps `vat-changed` an event type. */
 const numberedVersion = /^v(\d[A-Za-z0-9._-]*)$/;
 
-/** Parses a path or an absolute address; the query is ignored. Never throws, whatever the input. */
+/** Parses a path or an absolute address; the query is ignored. Never throws, regardless of the input. */
 export function parseWebhookPath(address: string, options: WebhookPathOptions = {}): ParsedWebhookPath {
   const prefix = options.prefix ?? prefixDefault;
   if (address.length > addressLengthMax) return invalid("too_long");
@@ -150,7 +150,10 @@ export function buildWebhookPath(parts: WebhookPathParts, options: WebhookPathOp
   if (path.length > pathLengthMax || segments.length > segmentsMax)
     throw new WebhookPathError("too_long", `an address must not exceed ${pathLengthMax} characters`);
   if (!readsBack(parseWebhookPath(path, options), parts))
-    throw new WebhookPathError("ambiguous", "the address would be parsed as other parts; give a version");
+    throw new WebhookPathError(
+      "ambiguous",
+      "the address would be parsed into different parts; specify a version",
+    );
   return path;
 }
 
@@ -188,7 +191,7 @@ function decode(segment: string): string | null {
   }
 }
 
-/** Dots, slashes and control characters would have another meaning when the part is used in a path or file name. */
+/** Dots, slashes and control characters would have a different meaning when the part is used in a path or file name. */
 function problemOfSegment(segment: string): WebhookPathProblem | null {
   if (segment === "") return "empty_segment";
   if (segment.length > segmentLengthMax) return "too_long";

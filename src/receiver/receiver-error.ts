@@ -38,7 +38,7 @@ export class ReceiverError extends Error {
   readonly code: ReceiverErrorCode;
   /** The status of the response, unless the receiver's `statuses` override it. Express and Fastify also read it. */
   readonly status: number;
-  /** Sent as `Retry-After`; with null the receiver chooses a value if one is required. */
+  /** Sent as `Retry-After`; if null, the receiver chooses a value if one is required. */
   readonly retryAfterSeconds: number | null;
 
   constructor(

@@ -15,18 +15,18 @@ import type {
 import { misconfigured } from "./receiver-error.ts";
 
 /**
- * An event that honest senders do not cause: a message that is not authentic, one outside the tolerance for timestamps,
- * or a known key with another body. Contains no secret and no part of a body.
+ * An event that honest senders do not cause: a message that is not authentic, a message outside the tolerance for
+ * timestamps, or a known key with a different body. Contains no secret and no part of a body.
  */
 export interface SecurityIncident {
   readonly kind: "bad_signature" | "stale_timestamp" | "key_reused";
-  /** One sentence for the log. */
+  /** One-sentence message for the log. */
   readonly detail: string;
   /** Result of the verifier; null if the signature was valid. */
   readonly cause: RejectionCause | null;
   /** Null if no sender was authenticated. */
   readonly producer: string | null;
-  /** Only ids that were verified. */
+  /** Only verified ids. */
   readonly messageId: string | null;
   readonly occurredAt: Date;
 }
@@ -43,20 +43,20 @@ export function rejectionIncident(
 }
 
 export interface IncidentReport {
-  /** `https://posthorn.example/v1/webhooks/{id}/incidents`. */
+  /** URL of the form `https://posthorn.example/v1/webhooks/{id}/incidents`. */
   readonly url: string;
   /** Sent as `Authorization: Bearer`; an API key of the tenant. */
   readonly apiKey?: string;
   readonly incident: Pick<SecurityIncident, "kind" | "detail" | "messageId" | "occurredAt">;
-  /** Default 10,000. */
+  /** Timeout in milliseconds; defaults to 10,000. */
   readonly timeoutMs?: number;
-  /** Default: the global one. */
+  /** Defaults to the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
 /**
- * Reports an incident to the sender, as JSON `{kind, detail, message_id, occurred_at}`. Never throws, because nothing
- * depends on it. Attackers can cause incidents at will, so do not report every one.
+ * Reports an incident to the sender, as JSON `{kind, detail, message_id, occurred_at}`. Never throws, because no other
+ * step depends on it. Attackers can cause incidents at will, so do not report every incident.
  */
 export async function reportIncident(
   report: IncidentReport,
@@ -88,63 +88,73 @@ export async function reportIncident(
 
 /** Options of an endpoint. Only `verifier`, `deduplication`, and `handler` or `inbox` are required. */
 export interface ReceiverOptions<Transaction = undefined> {
-  /** Runs before anything else uses the message. It is always required. */
+  /** Verifies the message before anything else uses it. It is always required. */
   readonly verifier: MessageVerifier;
   /**
-   * Processes the message before the response is sent. Give either this or `inbox`; use the inbox for everything that
+   * Processes the message before the response is sent. Set either this or `inbox`; use the inbox for everything that
    * takes longer than a second.
    */
   readonly handler?: MessageHandler<Transaction>;
-  /** Stores the message, answers 202, and processes it later. */
+  /** Stores the message, responds with 202, and processes it later. */
   readonly inbox?: Inbox;
-  /** False only if handling a message twice is harmless; the signed time is then the only check for replays. */
+  /**
+   * Set to false only if handling a message twice is harmless; the signed time is then the only protection against
+   * replays.
+   */
   readonly deduplication: DeduplicationOptions<Transaction> | false;
-  /** How far a signed time may be in the past or future; default 300. Null disables the check. */
+  /**
+   * Maximum distance of a signed time from now, in the past or future, in seconds; defaults to 300. Null disables the
+   * check.
+   */
   readonly toleranceSeconds?: number | null;
-  /** Called after verification: whether this producer may send this message here. False is answered with 403. */
+  /**
+   * Called after verification: returns whether this producer may send this message here. If false, the response is 403.
+   */
   readonly authorize?: (received: VerifiedMessage) => boolean | Promise<boolean>;
   /**
-   * Time limit for the response in all cases; default 10,000. A handler that is still running continues: the sender
-   * gets 503 with `Retry-After`, a repeated message gets 409 while the handler runs, and the handler's response
-   * afterwards. A message that is stored in the inbox is answered with 202.
+   * Time limit for the response in all cases, in milliseconds; defaults to 10,000. A handler that is still running
+   * continues: the sender gets 503 with `Retry-After`, a repeated message gets 409 while the handler runs, and the
+   * handler's response afterwards. A message that is stored in the inbox gets 202.
    */
   readonly budgetMs?: number;
-  /** Default 1 MiB; larger bodies get 413. */
+  /** Size limit of the body; defaults to 1 MiB. Larger bodies get 413. */
   readonly bodyBytesMax?: number;
-  /** Default JSON: `application/json` and `application/*+json`. `any` accepts every type. */
+  /** Defaults to JSON: `application/json` and `application/*+json`. `any` accepts every type. */
   readonly contentTypes?: readonly string[] | "any";
-  /** Whether this endpoint serves a path; by default, every path that reaches it. Other paths get 404. */
+  /**
+   * Returns whether this endpoint serves a path; by default, it serves every path that reaches it. Other paths get 404.
+   */
   readonly isServed?: (path: string) => boolean;
   /**
-   * Deduplication scope in addition to the producer. Default: the path of the message, in lower case and without
+   * Deduplication scope in addition to the producer. Defaults to the path of the message, in lower case and without
    * redundant slashes. Set a name if more than one path leads here, for example a route with a wildcard or a server
-   * without routes: most schemes do not sign the path, so a captured message could be replayed to each.
+   * without routes: most schemes do not sign the path, so a captured message could be replayed to each path.
    */
   readonly endpoint?: string;
   /** Answers OPTIONS with the permission handshake of CloudEvents. Without it, OPTIONS gets 405. */
   readonly handshake?: HandshakeOptions;
   /**
-   * True echoes the challenge that Posthorn sends at registration (`verify_url`). It is not signed, so anyone who asks
-   * learns that deliveries are wanted here; enable it only while a webhook is being registered.
+   * If true, echoes the challenge that Posthorn sends at registration (`verify_url`). The challenge is not signed, so
+   * anyone who sends one learns that deliveries are wanted here; enable this only while a webhook is being registered.
    */
   readonly echoesChallenges?: boolean;
-  /** Requests beyond it get 429, counted per producer. */
+  /** Rate limit per producer; further requests get 429. */
   readonly rateLimit?: RateLimit;
   /** Requests get 503 while the receiver is overloaded. */
   readonly overload?: OverloadRules;
-  /** True adds `WWW-Authenticate: Bearer` to every 401, not only to those about a wrong token. */
+  /** If true, adds `WWW-Authenticate: Bearer` to every 401, not only to those about a wrong token. */
   readonly expectsBearerToken?: boolean;
   /** Statuses that the producer requires instead of the usual ones. */
   readonly statuses?: StatusOverrides;
   /** Page with your rules for keys. Defaults to the page of this package. */
   readonly documentationUrl?: string;
-  /** `Retry-After` if no better value is known; default 30. */
+  /** `Retry-After` in seconds if no specific value is available; defaults to 30. */
   readonly retryAfterSeconds?: number;
   /** Called for each incident. Log it, and optionally report it to the sender with `reportIncident`. */
   readonly onSecurityIncident?: (incident: SecurityIncident, message: ReceivedMessage) => void;
-  /** Called for every 5xx response, and for errors after the response. Default: no action. */
+  /** Called for every 5xx response, and for errors after the response. No action by default. */
   readonly onError?: (error: unknown) => void;
-  /** Unix ms; default `Date.now`. */
+  /** Current time in Unix milliseconds; defaults to `Date.now`. */
   readonly now?: () => number;
 }
 
@@ -156,31 +166,34 @@ export interface ReceiverOptions<Transaction = undefined> {
  * requires; the other is a signed time.
  */
 export interface DeduplicationOptions<Transaction = undefined> {
-  /** Give either this or `inTransaction`. */
+  /** Set either this or `inTransaction`. */
   readonly store?: DeduplicationStore;
   /** Runs claim, handler and result in one of your transactions: `sqliteTransactions`, `postgresTransactions`. */
   readonly inTransaction?: InTransaction<Transaction>;
   /**
-   * How long a completed message is kept; default 7 days, which is longer than senders retry. Must be more than twice
-   * the tolerance, because a message may be dated that far ahead when it first arrives.
+   * How long a completed message is kept; defaults to 7 days, which is longer than senders retry. Must be more than
+   * twice the tolerance, because a message may be dated that far ahead when it first arrives.
    */
   readonly retentionMs?: number;
   /**
-   * Must be longer than any handler runs; default 5 minutes. After this time a claim is treated as abandoned by a
-   * crash.
+   * Must be longer than any handler runs; defaults to 5 minutes. After this time a claim is treated as abandoned by a
+   * crashed process.
    */
   readonly claimMs?: number;
-  /** Default: the `Idempotency-Key` header, otherwise the signed message id. */
+  /** Defaults to the `Idempotency-Key` header, or to the signed message id if there is no header. */
   readonly keySources?: readonly KeySource[];
-  /** Other header names for the key, such as `X-Idempotency-Key`. Default none. */
+  /** Other header names for the key, such as `X-Idempotency-Key`. None by default. */
   readonly keyHeaderAliases?: readonly string[];
-  /** Default `lenient`: accepts bare values as well as quoted strings. */
+  /** Defaults to `lenient`, which accepts bare values as well as quoted strings. */
   readonly keySyntax?: "strict" | "lenient";
-  /** Checks your own format for keys; other keys get 400. */
+  /** Validates your own format for keys; other keys get 400. */
   readonly isAcceptableKey?: (key: string) => boolean;
-  /** Default true: a message without a key gets 400. False accepts it if its time is signed. */
+  /**
+   * Whether a key is required. Defaults to true: a message without a key gets 400. If false, it is accepted if its time
+   * is signed.
+   */
   readonly isKeyRequired?: boolean;
-  /** The content that must be equal for two messages with one key to be the same; default the body. */
+  /** The content that must be equal for two messages with the same key to be the same; defaults to the body. */
   readonly fingerprintOf?: (message: ReceivedMessage) => Uint8Array;
 }
 
@@ -205,7 +218,7 @@ export function resolveOptions<Transaction>(options: ReceiverOptions<Transaction
     deduplication: deduplication === false ? null : withDefaults(deduplication),
   };
   if ((options.handler === undefined) === (options.inbox === undefined)) {
-    throw misconfigured("give either a handler or an inbox");
+    throw misconfigured("set either a handler or an inbox");
   }
   if (resolved.deduplication === null && toleranceSeconds === null) {
     // Without either, replays cannot be detected.
@@ -228,7 +241,7 @@ export function resolveOptions<Transaction>(options: ReceiverOptions<Transaction
   return resolved;
 }
 
-/** The compiler checks this in TypeScript; in JavaScript these are common first mistakes. */
+/** The compiler checks this in TypeScript; in JavaScript these are common beginner's mistakes. */
 function checkRequired(given: unknown): void {
   const { verifier, deduplication } = (given ?? {}) as Readonly<Record<string, unknown>>;
   if (!hasMethod(verifier, "verify"))
@@ -294,7 +307,7 @@ type Ranged = "budgetMs" | "bodyBytesMax" | "retryAfterSeconds" | "toleranceSeco
 function checkRange(values: Readonly<Record<Ranged, number | null>>): void {
   for (const name of ["budgetMs", "bodyBytesMax", "retryAfterSeconds", "toleranceSeconds"] as const) {
     const value = values[name];
-    // The maximum of timers, in ms.
+    // Maximum delay of a timer, in ms.
     if (value !== null && !(value >= 1 && value <= 2_147_483_647)) {
       throw misconfigured(`${name} must be a number from 1 to 2147483647`);
     }
@@ -310,7 +323,7 @@ function checkStatuses(statuses: StatusOverrides): void {
   }
 }
 
-/** Undefined means the default, even if it is given explicitly. */
+/** Undefined means the default, even if it is passed explicitly. */
 function withoutUndefined<T extends object>(options: T): T {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
 }

@@ -32,16 +32,16 @@ import {
 interface AuthenticationRules {
   readonly verifier: MessageVerifier;
   readonly toleranceSeconds: number | null;
-  /** True if repeated messages are detected, so that a scheme need not sign a time. */
+  /** Whether repeated messages are detected, so that a scheme need not sign a time. */
   readonly isReplayStoppedOtherwise: boolean;
-  /** Unix ms. */
+  /** In Unix milliseconds. */
   readonly now: number;
   readonly onIncident: (incident: SecurityIncident) => void;
 }
 
 /**
- * Identifies the sender and checks that the message is fresh. Throws ReceiverError `unauthenticated`, whose response
- * hides the cause from an attacker; the incident reports it to the application.
+ * Identifies the sender and checks that the message is recent. Throws ReceiverError `unauthenticated`. Its response
+ * hides the cause from attackers; the incident reports the cause to the application.
  */
 async function authenticate(
   message: ReceivedMessage,
@@ -72,7 +72,7 @@ function checkFreshness(
   if (timestampSeconds === null) {
     if (isReplayStoppedOtherwise) return verification;
     // Deduplication is the only protection against replays here.
-    const detail = `${scheme} signs no time, so a receiver without deduplication cannot detect a replayed message`;
+    const detail = `${scheme} does not sign a time, so a receiver without deduplication cannot detect a replayed message`;
     throw new ReceiverError("misconfigured", detail);
   }
   const ageSeconds = nowSeconds - timestampSeconds;
@@ -85,9 +85,9 @@ function checkFreshness(
 interface Budget {
   /** Resolves when the time has elapsed. */
   readonly over: Promise<void>;
-  /** Aborted at the same time. */
+  /** Aborted when the time has elapsed. */
   readonly signal: AbortSignal;
-  /** Set once the message is stored safely, so that a late response can say so. */
+  /** Set once the message is stored durably, so that a late response can say so. */
   isDurable: boolean;
   /** Cancels the timer. */
   clear(): void;
@@ -107,9 +107,9 @@ function startBudget(budgetMs: number): Budget {
 
 /** An endpoint that receives messages. */
 export interface Receiver {
-  /** Verifies, deduplicates, processes and answers. Never rejects, and never returns 3xx. */
+  /** Verifies, deduplicates and processes a message, and returns the response. Never rejects, and never returns 3xx. */
   handle(message: ReceivedMessage): Promise<ReceiverAnswer>;
-  /** The response to a request that cannot become a message; adapters use it for bodies over the limit. */
+  /** The response to a request that cannot become a message; adapters use it for bodies above the limit. */
   refuse(error: ReceiverError): ReceiverAnswer;
   /** From now on every request gets 410, so that senders stop. */
   retire(): void;
@@ -183,7 +183,10 @@ class Endpoint<Transaction> implements Receiver {
     }
   }
 
-  /** Processes a message from top to bottom. Each step returns or throws the ReceiverError for the response. */
+  /**
+   * Runs all processing steps of a message in order. Each step returns the response or throws the corresponding
+   * ReceiverError.
+   */
   async #steps(message: ReceivedMessage, budget: Budget): Promise<ReceiverAnswer> {
     const { handshake, overload, isServed } = this.#options;
     if (this.#isRetired) throw new ReceiverError("endpoint_retired", "Please stop sending to this endpoint.");
@@ -287,7 +290,7 @@ class Endpoint<Transaction> implements Receiver {
   }
 
   #reuseIncident({ producer, messageId }: MessageFacts): SecurityIncident {
-    const detail = "A known key was sent with another body.";
+    const detail = "A known key was sent with a different body.";
     const occurredAt = new Date(this.#options.now());
     return { kind: "key_reused", detail, cause: null, producer, messageId, occurredAt };
   }
@@ -318,7 +321,7 @@ class Endpoint<Transaction> implements Receiver {
     try {
       this.#options.onError?.(error);
     } catch {
-      // The error hook itself failed, so there is nowhere to report it.
+      // The error hook itself failed, so the error cannot be reported anywhere.
     }
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Creates verifiers with the cryptography of this platform. A second argument selects another implementation, for
+ * Creates verifiers with the cryptography of this platform. A second argument selects a different implementation, for
  * example `createWebCrypto` where `node:crypto` is only emulated.
  */
 import type { ReceiverCrypto } from "./crypto/crypto.ts";

@@ -27,14 +27,14 @@ export const circuitActionFields = {
     min: 1,
     max: forceMsMax / 1_000,
     default: 3_600,
-    doc: "How long the state is forced; only for the two forcing actions.",
+    doc: "How long the state is forced; only for the two force actions.",
   }),
 } satisfies Fields;
 
 export const rotateFields = {
   mode: choice(["graceful", "revoke"], {
     default: "graceful",
-    doc: "`graceful` signs with both secrets for a while; `revoke` stops using the old secret at once.",
+    doc: "`graceful` signs with both secrets for a while; `revoke` stops using the old secret immediately.",
   }),
   overlapSeconds: integer({
     min: 1,
@@ -48,7 +48,7 @@ export const rotateFields = {
 
 export const pauseFields = {
   until: nullable(
-    timeOrDate({ doc: "When the pause ends automatically; without it only `resume` ends it." }),
+    timeOrDate({ doc: "When the pause ends automatically. If omitted, only `resume` ends it." }),
   ),
   reason: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "Reason shown with the pause." })),
 } satisfies Fields;
@@ -63,7 +63,7 @@ export const testFields = {
   ),
 } satisfies Fields;
 
-/** Incidents that a receiver may report; the receiver kit distinguishes the first three. */
+/** Incidents that a receiver may report. The receiver kit distinguishes the first three. */
 const incidentKinds = [
   "bad_signature",
   "stale_timestamp",
@@ -90,7 +90,7 @@ export const replayFields = {
   webhookIds: nullable(
     list(id({ doc: "Id of a webhook." }), {
       countMax: 1_000,
-      doc: "Deliver only to these webhooks; if omitted, to all that are now subscribed to the type.",
+      doc: "Deliver only to these webhooks; if omitted, to all webhooks that currently subscribe to the type.",
     }),
   ),
 } satisfies Fields;
@@ -99,14 +99,14 @@ export const deliveryRetryFields = {
   priority: nullable(choice(priorities, { doc: "New priority of the delivery; unchanged if omitted." })),
   closeCircuit: flag({
     default: false,
-    doc: "Close the webhook's circuit first if it is open; otherwise the delivery waits for it.",
+    doc: "If true, closes the webhook's circuit first if it is open. If false, the delivery waits for the circuit to close.",
   }),
 } satisfies Fields;
 
-/** For bulk operations that send. */
+/** Used by bulk operations that send. */
 export const closeCircuits = flag({
   default: false,
-  doc: "Close each open circuit once before sending to its webhook; otherwise deliveries wait for it.",
+  doc: "If true, closes each open circuit once before sending to its webhook. If false, deliveries wait for the circuits to close.",
 });
 
 const filter: Group = { api: "filter" };
@@ -115,18 +115,18 @@ const filterEntriesMax = 250;
 
 const perSecond = { min: 0.1, max: 1_000, doc: "How many deliveries to start per second." };
 
-/** Rate of bulk operations that send. */
+/** Rate of bulk operations that send requests. */
 export const requestsPerSecond = nullable(decimal({ ...perSecond, default: 10, within: operationRate }));
 /** Rate of bulk operations that only change rows. */
 export const endingsPerSecond = nullable(
   decimal({ ...perSecond, default: 100, within: { api: "rate_limit", title: "EndingRate" } }),
 );
-/** New rate for a running operation. */
+/** The new rate of a running operation. */
 export const newRate = decimal({ ...perSecond, within: { api: "rate_limit", title: "NewRate" } });
 
-const dryRun = flag({ doc: "Only count." });
+const dryRun = flag({ doc: "Only count the deliveries; nothing is changed." });
 
-/** WDS-112. */
+/** Input for retrying many dead letters, as defined by WDS-112. */
 export const retryBatchFields = {
   webhookIds: nullable(list(id({ doc: "Id of a webhook." }), { countMax: filterEntriesMax, within: filter })),
   eventTypes: nullable(list(eventTypeField, { countMax: filterEntriesMax, within: filter })),
@@ -143,7 +143,7 @@ export const retryBatchFields = {
   priority: choice(priorities, { default: "normal" }),
   startAt: nullable(
     timeOrDate({
-      doc: "When the operation begins, up to 30 days ahead; at once if omitted or in the past. It retries what was a dead letter at the time of this request.",
+      doc: "When the operation begins, up to 30 days ahead; immediately if omitted or in the past. It retries the deliveries that are dead letters at the time of this request.",
     }),
   ),
   closeCircuits,
@@ -151,7 +151,7 @@ export const retryBatchFields = {
 } satisfies Fields;
 export type RetryBatchCommand = InputOf<typeof retryBatchFields>;
 
-/** Waiting deliveries are sent anyway. */
+/** Waiting deliveries are not included, because they are sent anyway. */
 const statesRecoverable = ["exhausted", "skipped", "cancelled", "success"] as const;
 
 export const recoverFields = {

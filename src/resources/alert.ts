@@ -46,7 +46,7 @@ export const alertRuleNameField = word({
 const seconds = { min: 0, max: 86_400 };
 const muteFields = {
   mutedUntil: nullable(timeOrDate({ doc: "Notifications are muted until this time." })),
-  muteReason: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "Reason for readers." })),
+  muteReason: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "Human-readable reason." })),
 } satisfies Fields;
 
 export const alertRuleFields = {
@@ -70,11 +70,11 @@ export const alertRuleFields = {
   attemptsMin: integer({
     min: 0,
     max: 1_000_000,
-    doc: "With fewer attempts in the window, `failure_rate` and `duration_ms_p95` are not evaluated; defaults to 1.",
+    doc: "Minimum number of attempts in the window; with fewer, `failure_rate` and `duration_ms_p95` are not evaluated. Defaults to 1.",
   }),
   webhookId: nullable(id({ doc: "Only attempts of this webhook." })),
   eventType: nullable(eventTypeField),
-  enabled: flag({ doc: "False keeps the rule without evaluating it." }),
+  enabled: flag({ doc: "If false, the rule is kept but not evaluated." }),
   ...muteFields,
 } satisfies Fields;
 export type AlertRuleInput = InputOf<typeof alertRuleFields>;
@@ -99,7 +99,7 @@ export const alertMuteFields = {
   until: required(
     timeOrDate({ doc: "Notifications are muted until this time; a time in the past ends the mute." }),
   ),
-  reason: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "Reason for readers." })),
+  reason: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "Human-readable reason." })),
 } satisfies Fields;
 export type AlertMuteInput = InputOf<typeof alertMuteFields>;
 
@@ -131,7 +131,7 @@ export const alertRuleSchema = closed(
     name: Type.String(),
     tenant_id: textOrNull("Owner of the rule; null for the operator."),
     is_default: Type.Boolean(
-      "Whether the rule is built in. Part of a built-in rule can be changed; DELETE resets it.",
+      "Whether the rule is built in. Some fields of a built-in rule can be changed; DELETE resets it.",
     ),
     title: Type.String(),
     description: Type.String(),
@@ -150,7 +150,7 @@ export const alertRuleSchema = closed(
     ...muteProperties,
     runbook: nullableSchema(
       Type.String({
-        description: "What to check and to do.",
+        description: "What to check and what to do.",
         examples: ["docs/runbooks/circuit-opened.md"],
       }),
     ),
@@ -189,12 +189,12 @@ export const alertPreviewSchema = closed(
       closed(
         {
           at: instant("Time of the evaluation."),
-          value: nullableSchema(Type.Number("Null without a value.")),
+          value: nullableSchema(Type.Number("Null if there is no value.")),
           firing: Type.Boolean(),
         },
         { title: "AlertPreviewPoint" },
       ),
-      { description: "One point per hour; for the last two days, one every five minutes or less often." },
+      { description: "One value per hour; for the last two days, one every five minutes or less often." },
     ),
   },
   { title: "AlertPreview" },
@@ -213,11 +213,11 @@ export const alertSchema = closed(
     }),
     tenant_id: textOrNull("The affected tenant; null for the whole deployment."),
     webhook_id: textOrNull("The affected webhook, if any."),
-    subject: Type.String("What the alert is about, among the subjects of the rule."),
+    subject: Type.String("The subject of the alert: one of the subjects that the rule evaluates."),
     summary: Type.String("One-sentence summary."),
     value: Type.Number(),
     threshold: Type.Number(),
-    since: instant("Since when the condition holds."),
+    since: instant("When the condition became true."),
     fired_at: instantOrNull("When the alert fired."),
     resolved_at: instantOrNull("When the alert was resolved."),
     told_at: instantOrNull("When the channels were notified."),

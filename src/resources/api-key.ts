@@ -14,8 +14,8 @@ import { type ColumnTable, defineResource, type OptionTable } from "./resource.t
 import { idParam, shownSchemaOf } from "./schema.ts";
 
 /**
- * What a key may do: `read` reads, `publish` publishes, `manage` does both and edits, `admin` does all of this for all
- * tenants.
+ * The permissions of a key: `read` reads, `publish` publishes, `manage` does both and edits, `admin` does all of this
+ * for all tenants.
  */
 export const apiKeyRoles = ["admin", "manage", "publish", "read"] as const;
 export type ApiKeyRole = (typeof apiKeyRoles)[number];
@@ -30,7 +30,9 @@ export const apiKeyFields = {
     }),
   ),
   tenantId: nullable(tenantIdField),
-  expiresAt: nullable(time({ doc: "The key stops working at this time; absent or null for never." })),
+  expiresAt: nullable(
+    time({ doc: "The key stops working at this time; if absent or null, it does not expire." }),
+  ),
 } satisfies Fields;
 export type ApiKeyInput = InputOf<typeof apiKeyFields>;
 
@@ -46,7 +48,7 @@ const shown = {
 
 /** A stored key; never contains the key itself. `tenantId` is null only for the role `admin`. */
 export interface ApiKey extends StoredOf<typeof shown> {
-  /** SHA-256 of the key; the key itself is shown once and never stored. Not in the API. */
+  /** SHA-256 of the key. The key itself is shown once and never stored. Not part of the API. */
   readonly hash: string;
 }
 

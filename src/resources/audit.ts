@@ -43,12 +43,13 @@ export const auditEntrySchema = closed(
     actor: closed(
       {
         kind: oneOf(auditActorKinds, {
-          description: "`anonymous` calls have no key, such as a receiver that permits deliveries.",
+          description:
+            "`anonymous` calls have no key, for example those of a receiver that permits deliveries.",
         }),
         key_id: textOrNull(
           "Id of the API key, or of the key that opened the session; `admin` is the key from the settings.",
         ),
-        key_name: textOrNull("Name of the key at that time."),
+        key_name: textOrNull("Name of the key when the change was made."),
         role: textOrNull("Role of the key; `session` in the portal."),
         session_id: textOrNull("Id of the dashboard or portal session."),
         reference: textOrNull("The person for whom the session was opened."),
@@ -61,7 +62,7 @@ export const auditEntrySchema = closed(
     changes: Type.Unsafe<Record<string, unknown>>({
       type: "object",
       description:
-        "By field: `to` is the requested value, `from` the previous one. Secrets are shown as `…`; values longer than 1,024 characters are replaced by their length.",
+        "Keyed by field: `to` is the requested value, `from` the previous one. Secrets are shown as `…`; values longer than 1,024 characters are replaced by their length.",
       additionalProperties: {
         type: "object",
         title: "AuditChange",

@@ -33,28 +33,28 @@ import {
   Type,
 } from "./schema.ts";
 
-/** Connections: which source leads to which webhook, and by which rules. */
+/** Connections: which source forwards to which webhook, and the rules that apply. */
 
 const deduplicateFields = {
   windowMs: required(
     integer({
       min: 1_000,
       max: 31 * 86_400_000,
-      doc: "How long after the first message another one counts as its duplicate.",
+      doc: "How long after the first message a matching message counts as its duplicate.",
     }),
   ),
   includeFields: nullable(
     list(pointerField, {
       countMax: 16,
       isSet: true,
-      doc: "JSON pointers into the body: only these members are compared. A message without one of them counts as new.",
+      doc: "JSON pointers into the body: only these fields are compared. A message that lacks one of them counts as new.",
     }),
   ),
   excludeFields: nullable(
     list(pointerField, {
       countMax: 16,
       isSet: true,
-      doc: "Members excluded from the comparison, such as a sending time. Cannot be combined with `include_fields`.",
+      doc: "Fields excluded from the comparison, such as a sending time. Cannot be combined with `include_fields`.",
     }),
   ),
 } satisfies Fields;
@@ -63,7 +63,7 @@ const deduplicateNotes = {
   doc: "Ignores duplicates from senders that provide no id: the body, or parts of it, identify a message.",
 };
 
-/** For both creating and changing a connection. */
+/** Used for both creating and changing a connection. */
 const connectionRules = {
   delayMs: integer({
     min: 0,
@@ -77,12 +77,12 @@ const connectionRules = {
   retryDelaysMs: nullable(
     list(integer({ min: 0, max: scheduleDelayMsMax }), {
       countMax: scheduleAttemptsMax - 1,
-      doc: "`store_and_forward`: delays between attempts instead of the webhook's schedule, for messages received from now on.",
+      doc: "`store_and_forward`: delays between attempts instead of the webhook's schedule, for messages received after the change.",
       examples: [[5_000, 60_000, 600_000]],
     }),
   ),
   allowChain: flag({
-    doc: "Allow a webhook whose URL is an address of this deployment. Otherwise it is refused, because messages could loop.",
+    doc: "Allow a webhook whose URL is an address of this deployment. By default, such a webhook is refused, because messages could loop.",
   }),
 } satisfies Fields;
 
@@ -91,7 +91,7 @@ export const connectionFields = {
   webhookId: required(onlyForCreation(id({ doc: "Webhook that receives the messages." }))),
   name: line({ lengthMax: 255, doc: "Display name." }),
   required: flag({
-    doc: "`pass_through`: the sender gets a success only if this webhook accepted. Defaults to true.",
+    doc: "`pass_through`: the sender gets a success only if this webhook accepted the message. Defaults to true.",
   }),
   paused: flag({
     doc: "`store_and_forward`: holds messages in order until the connection is resumed. `pass_through`: senders are asked to retry later.",
@@ -118,7 +118,7 @@ export const connectionShown = {
   name: connectionFields.name,
   required: connectionFields.required,
   paused: flag(),
-  pausedAt: nullable(time({ doc: "Since when the connection has been holding messages." })),
+  pausedAt: nullable(time({ doc: "When the connection started to hold messages." })),
   heldCount: integer({
     doc: "Messages that wait for this connection, counted up to 10,000. While it is paused they are held; after it is resumed they are sent, oldest first, and new messages wait behind them.",
     min: 0,
@@ -136,7 +136,10 @@ export const connectionShown = {
   updatedAt: time({ doc: "When the connection was last changed." }),
 } satisfies Fields;
 
-/** Connects a source to the webhook that receives its messages. It holds messages since `pausedAt`. */
+/**
+ * Connects a source to the webhook that receives its messages. If `pausedAt` is set, it has held messages since that
+ * time.
+ */
 export type Connection = StoredOf<Omit<typeof connectionShown, "paused" | "heldCount">>;
 
 const connectionFilters = {
@@ -179,30 +182,30 @@ export const evaluatedMessageFields = {
   headers: headers({
     countMax: 200,
     valueLengthMax: 16_384,
-    doc: "Names in any case; filters see them in lower case.",
+    doc: "Names may be in any case; filters match them in lower case.",
   }),
-  query: headers({ countMax: 200, valueLengthMax: 8_192, doc: "Parameters by name." }),
+  query: headers({ countMax: 200, valueLengthMax: 8_192, doc: "Parameters, keyed by name." }),
   path: line({ lengthMax: 8_192, doc: "The path after the address of the source, such as `/orders`." }),
   body: nullable(
     anyJson({
-      doc: "Any JSON. A string is treated as the raw body: it is parsed if it is valid JSON, otherwise filters cannot see into it. If omitted, there is no body.",
+      doc: "Any JSON value. A string is treated as the raw body and parsed if it is valid JSON; if it is not, filters cannot access its content. If omitted, there is no body.",
     }),
   ),
 } satisfies Fields;
 
 export const filterEvaluationFields = {
   filter: required({ ...connectionFields.filter, isNullable: false }),
-  requestId: id({ doc: "Evaluates this request of the log." }),
+  requestId: id({ doc: "Evaluates this request from the log." }),
   sourceId: id({ doc: "Evaluates the newest requests of this source." }),
   last: integer({
     min: 1,
     max: 1_000,
     default: 100,
-    doc: "With `source_id`: how many requests to evaluate.",
+    doc: "Number of requests to evaluate; only with `source_id`.",
   }),
   message: object(evaluatedMessageFields, {
     title: "EvaluatedMessage",
-    doc: "Evaluates this message. Give exactly one of `request_id`, `source_id` and `message`.",
+    doc: "Evaluates this message. Specify exactly one of `request_id`, `source_id` and `message`.",
   }),
 } satisfies Fields;
 export type FilterEvaluationInput = InputOf<typeof filterEvaluationFields>;
@@ -219,15 +222,15 @@ const traceStepSchema = closed(
   {
     path: Type.String("Path of the condition in the filter, as in the request log; shortened."),
     operator: Type.String(
-      "Such as `$eq`, the default for a plain value; `$or` and `$not` follow their conditions.",
+      "The operator, such as `$eq`, which is the default for a plain value; `$or` and `$not` follow their conditions.",
     ),
-    expected: textOrNull("JSON, shortened; null for `$or` and `$not`."),
-    actual: textOrNull("JSON, shortened; null if absent or unknown."),
+    expected: textOrNull("The expected value as JSON, shortened; null for `$or` and `$not`."),
+    actual: textOrNull("The actual value as JSON, shortened; null if absent or unknown."),
     result: whetherOne,
     unknown: nullableSchema(
       oneOf(["masked", "not_kept"], {
         description:
-          "`masked`: a credential, whose value is not in the log. `not_kept`: unknown, for example because the body is no longer kept. Null for a known value.",
+          "Why the value is not available. `masked`: it is a credential, which is not stored in the log. `not_kept`: it is no longer stored, for example because the body expired. Null if the value is available.",
       }),
     ),
   },
@@ -236,10 +239,10 @@ const traceStepSchema = closed(
 const sampleSchema = closed(
   {
     request_id: idSchema("the request"),
-    received_at: instant("When it arrived."),
+    received_at: instant("When the request arrived."),
     event_type: textOrNull("The mapped event type."),
     original_type: textOrNull("The event type as sent."),
-    rule: textOrNull("The rule that refuses it; null if none does or if it is unknown."),
+    rule: textOrNull("The rule that refuses the request; null if no rule does, or if the result is unknown."),
   },
   { title: "EvaluatedRequest" },
 );
@@ -249,7 +252,7 @@ const samplesOf = (description: string) =>
 export const filterEvaluationSchema = closed(
   {
     matches: Type.Optional(whetherOne),
-    rule: Type.Optional(textOrNull("The first rule that refuses it; null if none does.")),
+    rule: Type.Optional(textOrNull("The first rule that refuses the message; null if no rule does.")),
     trace: Type.Optional(
       Type.Array(traceStepSchema, { description: "Every condition, in the order of the filter." }),
     ),
@@ -278,11 +281,12 @@ export const filterEvaluationSchema = closed(
       Type.Boolean("False if the call reached its limit before it had examined all requests."),
     ),
     searched_to: Type.Optional(
-      instantOrNull("When the oldest examined request arrived; null if there was none."),
+      instantOrNull("When the oldest examined request arrived; null if no request was examined."),
     ),
   },
   {
     title: "FilterEvaluation",
-    description: "For a single message `matches`, `rule` and `trace`; for several requests the other fields.",
+    description:
+      "A single message has `matches`, `rule` and `trace`; several requests have the other fields.",
   },
 );

@@ -31,13 +31,17 @@ export const problemFilterOptions: OptionTable<typeof problemFilters> = {
   tenantId: ["--tenant <id>", "tenant (administrators)"],
 };
 
-/** What people can set on a problem. */
+/** The fields of a problem that people can set. */
 export const problemChangeFields = {
   muted: flag({ doc: "True mutes the problem and hides it from the default list; false ends the mute." }),
   mutedUntil: nullable(
-    timeOrDate({ doc: "With `muted`: when the mute ends; without it, the mute lasts until it is removed." }),
+    timeOrDate({
+      doc: "When the mute ends; only with `muted`. If omitted, the mute lasts until it is removed.",
+    }),
   ),
-  muteReason: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "With `muted`: reason for readers." })),
+  muteReason: nullable(
+    line({ lengthMin: 1, lengthMax: 255, doc: "Human-readable reason; only with `muted`." }),
+  ),
   note: nullable(text({ lengthMin: 1, lengthMax: 2_000, doc: "A note on the problem; null removes it." })),
 } satisfies Fields;
 
@@ -46,7 +50,7 @@ export const problemChangeSchema = schemaOf(problemChangeFields, {
   examples: [
     { muted: true, muted_until: "2026-02-01T09:00:00Z", mute_reason: "the receiver is being migrated" },
     { muted: false },
-    { note: "Ticket 4711; the receiver's team is informed." },
+    { note: "Ticket 4711; the receiver's team has been informed." },
   ],
 });
 
@@ -60,7 +64,7 @@ export const deliveryProblemSchema = closed(
         "`open` after three failures within ten minutes, or after one that turned a delivery into a dead letter. `recovering` after the webhook accepts an attempt. `resolved` after 20 accepted attempts in a row, or half an hour without such a failure. `muted` while a person has muted it.",
     }),
     title: Type.String({
-      description: "What is wrong, where, since when, how many deliveries are affected, and what to do.",
+      description: "What is wrong, where, when it started, how many deliveries are affected, and what to do.",
       examples: [
         "422 Unprocessable Entity from https://receiver.example/hooks since 2026-01-31 11:04 UTC, 1,204 deliveries. Not retried: the receiver refuses the payload. Check the response and fix the cause, then retry.",
       ],
@@ -68,7 +72,7 @@ export const deliveryProblemSchema = closed(
     remedy: Type.String("The end of `title`: what happens automatically, and what to do."),
     failure_category: nullableSchema(
       oneOf(failureCategories, {
-        description: "Null for the problem that collects all further kinds of failures.",
+        description: "Null for the problem that collects all remaining kinds of failures.",
       }),
     ),
     http_status: nullableSchema(Type.Integer("Status of the responses; null without a response.")),
@@ -86,7 +90,7 @@ export const deliveryProblemSchema = closed(
     last_seen_at: instant("Time of the last failure."),
     resolved_at: instantOrNull("When it was resolved."),
     count: Type.Integer("Failed attempts since `first_seen_at`."),
-    deliveries: Type.Integer("Affected deliveries since then."),
+    deliveries: Type.Integer("Number of deliveries affected since the first failure."),
     delivery_ids: Type.Array(idSchema("a delivery"), {
       description: "Up to three of the latest deliveries.",
     }),

@@ -38,14 +38,14 @@ import { webhookHealthSchema } from "./webhook.ts";
 
 /** Filters and orders of delivery lists. */
 
-/** `next_attempt` lists the deliveries that are due first, and only waiting ones. */
+/** `next_attempt` lists only waiting deliveries, sorted by due time. */
 export const deliveryOrders = ["newest", "oldest", "next_attempt"] as const;
 export type DeliveryOrder = (typeof deliveryOrders)[number];
 
 const entriesMax = 100;
 const severally = "May be repeated.";
 
-/** Also for lists within one webhook or one event. */
+/** Filters that also apply to lists within one webhook or one event. */
 export const deliveryFilterFields = {
   eventTypes: eventPatternsField,
   statuses: list(choice(deliveryStatuses), {
@@ -81,13 +81,13 @@ export const deliveryFilterFields = {
     lengthMin: 1,
     lengthMax: 200,
     api: "error",
-    doc: "Text in the error or in the stored part of the response of the last attempt; case-insensitive.",
+    doc: "Case-insensitive substring of the error or of the stored part of the response of the last attempt.",
   }),
   from: timeOrDate({ doc: "Only deliveries created at or after this time." }),
   to: timeOrDate({ doc: "Only deliveries created before this time." }),
   order: choice(deliveryOrders, {
     default: "newest",
-    doc: "`next_attempt` lists waiting deliveries, those due first at the top.",
+    doc: "`next_attempt` lists waiting deliveries, earliest due first.",
   }),
 } satisfies Fields;
 
@@ -106,7 +106,7 @@ const idempotencyKeyField: Field<string> = Object.assign({}, eventFields.idempot
   doc: "Only deliveries of the event that was published with this key.",
 });
 
-/** For lists over all deliveries. */
+/** Filters for lists over all deliveries. */
 export const deliveryListFields = {
   ...deliveryFilterFields,
   webhookIds: list(id(), { countMax: entriesMax, api: "webhook_id", doc: severally }),
@@ -126,7 +126,7 @@ export const deliveryListOptions: OptionTable<typeof deliveryListFields> = {
   tenantId: ["--tenant <id>", "tenant (administrators)"],
 };
 
-/** Complete by construction: a new reason that is missing here does not compile. */
+/** Complete by construction: adding a reason without a description is a compile error. */
 const waitingForDescriptions: Readonly<Record<WaitingFor, string>> = {
   schedule: "the next retry of its schedule",
   retry_after: "the receiver requested a delay with `Retry-After`",
@@ -167,11 +167,11 @@ const deliveryProperties = {
         .join("; "),
     }),
   ),
-  waiting_until: instantOrNull("Null if it is not waiting, or if the time is unknown."),
+  waiting_until: instantOrNull("Null if the delivery is not waiting, or if the time is unknown."),
   next_attempt_at: instantOrNull("When the next request is due."),
   created_at: instant("When the delivery was created."),
   first_attempt_at: instantOrNull("Time of the first request."),
-  completed_at: instantOrNull("When it succeeded or was given up."),
+  completed_at: instantOrNull("When the delivery succeeded or was abandoned."),
   last_attempt_at: instantOrNull("When the last request was sent."),
   last_http_status_code: nullableSchema(
     Type.Integer("Status of the last response; null without a response."),
@@ -188,7 +188,7 @@ const deliveryProperties = {
     }),
   ),
   retried_at: instantOrNull(
-    "Time of the last manual retry, from which its age and schedule count; null if there was none.",
+    "Time of the last manual retry, from which the age and the schedule of the delivery are counted; null if there was none.",
   ),
   replay_of: nullableSchema(idSchema("the delivery that this replay copies")),
   replayed_by: nullableSchema(idSchema("its latest replay")),
@@ -197,12 +197,13 @@ const deliveryProperties = {
 export const deliverySchema = closed(deliveryProperties, { title: "Delivery" });
 export const deliveryListSchema = listOf(deliverySchema, "DeadLetterList");
 
-const keptForSome = "Kept for each attempt that was not accepted and for 1 in 100 others; otherwise null.";
+const keptForSome =
+  "Stored for every attempt that was not accepted and for 1 in 100 of the others; otherwise null.";
 const milliseconds = (description: string) => nullableSchema(Type.Number({ description }));
 
 const headerListSchema = Type.Array(
   closed({ name: Type.String(), value: Type.String() }, { title: "HeaderField" }),
-  { description: "In their original order. Possible credentials are `***`." },
+  { description: "In their original order. Possible credentials are replaced by `***`." },
 );
 
 const timingsSchema = closed(
@@ -210,7 +211,9 @@ const timingsSchema = closed(
     dns: milliseconds("DNS lookup."),
     connect: milliseconds("TCP connection."),
     tls: milliseconds("The TLS handshake."),
-    wait: milliseconds("From then until the response headers, or until the attempt was given up."),
+    wait: milliseconds(
+      "Time from the end of the connection setup until the response headers, or until the attempt was abandoned.",
+    ),
   },
   {
     title: "AttemptTimings",
@@ -218,10 +221,12 @@ const timingsSchema = closed(
   },
 );
 
-/** Up to 1 KiB of metadata as stored. */
+/** Up to 1 KiB of metadata in its stored form. */
 const traceProperties = {
   url: textOrNull(`The requested URL, with tokens masked. ${keptForSome}`),
-  http_version: nullableSchema(oneOf(httpVersions, { description: "Null if no connection was made." })),
+  http_version: nullableSchema(
+    oneOf(httpVersions, { description: "Null if no connection was established." }),
+  ),
   peer_address: textOrNull(
     "The address that was connected to, or the last one tried. Addresses that are not public are shown only to administrators. Null through a proxy.",
   ),
@@ -309,7 +314,7 @@ const remedySchema = closed(
   },
   {
     title: "Remedy",
-    description: "A call of this API. `body` is null if the caller chooses its content.",
+    description: "A call to this API. `body` is null if the caller chooses its content.",
   },
 );
 
@@ -317,7 +322,7 @@ export const gateSchema = closed(
   {
     gate: oneOf(waitingReasons, { description: "As in `waiting_for`." }),
     since: instantOrNull("Null if it was not recorded."),
-    until: instantOrNull("Null if only a person or a response can open it."),
+    until: instantOrNull("Null if only a person or a response can open the gate."),
     cause: Type.String("A sentence."),
     remedy: nullableSchema(remedySchema),
   },
@@ -327,13 +332,13 @@ export const gateSchema = closed(
 const retrySchema = closed(
   {
     at: instant("Time of the retry."),
-    attempt_count: Type.Integer({ minimum: 0, description: "Number of attempts before it." }),
+    attempt_count: Type.Integer({ minimum: 0, description: "Number of attempts before the retry." }),
     by: nullableSchema(
       closed(
         {
           kind: oneOf(["api_key", "dashboard_session", "portal_session"]),
           name: textOrNull(
-            "Name of the API key, or reference of the portal session. Portal sessions see only their own.",
+            "Name of the API key, or reference of the portal session. A portal session can only read its own reference.",
           ),
         },
         { title: "RetryAuthor", description: "Null for bulk operations and the library." },
@@ -358,7 +363,7 @@ export const deliveryWithAttemptsSchema = closed(
     receiver_state_unknown: Type.Boolean(),
     waits: Type.Array(waitSchema, {
       description:
-        "The gates that held the delivery after it was due, once each. For the rest of the time it was queued.",
+        "The gates that held the delivery after it was due, each listed once. For the rest of the time it was queued.",
     }),
     attempts: Type.Array(attemptSchema),
     retries: Type.Array(retrySchema, { description: "The latest 20 manual retries, oldest first." }),
@@ -367,11 +372,12 @@ export const deliveryWithAttemptsSchema = closed(
 );
 
 export const differenceTexts: Readonly<Record<(typeof differenceReasons)[number], string>> = {
-  configuration_changed: "the webhook was changed since; `url` is the one used then, if known",
+  configuration_changed:
+    "the webhook has been changed since the attempt; `url` is the URL of the attempt, if known",
   configuration_may_have_changed:
-    "the webhook was changed since, and the configuration used then was not kept",
+    "the webhook has been changed since the attempt, and its earlier configuration was not kept",
   secret_rotated: "a key or credential of the webhook is newer than the request",
-  access_token: "the access token used then, and the time to obtain it, are not kept",
+  access_token: "the access token of the attempt, and the time to obtain it, are not kept",
 };
 
 export const renderedRequestSchema = closed(
@@ -383,7 +389,7 @@ export const renderedRequestSchema = closed(
     headers: headerListSchema,
     body_base64: Type.String("The bytes of the body, always exactly as sent."),
     exact: Type.Boolean(
-      "Whether the request is as sent, except for masked values and headers that the connection adds.",
+      "Whether the request is exactly as sent, except for masked values and headers that the connection adds.",
     ),
     may_differ: Type.Array(
       closed(
@@ -444,7 +450,7 @@ export const includeProperty = Type.Optional(
 const searchProperties = { ...pageProperties, include: includeProperty };
 
 export const deliveryListQuerySchema = closed({ ...searchProperties, ...queryOf(deliveryListFields) });
-/** For the deliveries of one webhook or one event. */
+/** Filters for the deliveries of one webhook or one event. */
 export const deliveryQuerySchema = closed({ ...searchProperties, ...queryOf(deliveryFilterFields) });
 
 export const retryInputSchema = schemaOf(deliveryRetryFields, { title: "RetryInput" });

@@ -16,7 +16,7 @@ const good: EventFields = {
   tracestate: undefined,
 };
 
-/** Names of the refused fields. */
+/** Names of the rejected fields. */
 function refused(fields: Partial<EventFields>): string[] {
   return eventFieldProblems({ ...good, ...fields }, now).map(({ field }) => field);
 }

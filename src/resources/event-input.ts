@@ -5,7 +5,8 @@ import { traceStateLengthMax } from "../domain/tracing/trace-context.ts";
 import { apiPath, choice, type Fields, judgeField, line, word } from "./field.ts";
 
 /**
- * Optional fields of a publish request besides the type and the data. The rest is read by hand-written code, for speed.
+ * Optional fields of a publish request, in addition to the type and the data. The other fields are read by hand-written
+ * code, which is faster.
  */
 
 export const eventFields = {
@@ -19,7 +20,7 @@ export const eventFields = {
     lengthMax: 255,
     pattern: "^[\\u0020-\\u007e]+$",
     rule: "printable ASCII characters",
-    doc: "Within 24 hours, the same key with the same event returns the first result with `duplicate: true`; the same key with another event is refused.",
+    doc: "Within 24 hours, the same key with the same event returns the first result with `duplicate: true`; the same key with a different event is refused.",
     examples: ["order-4711-completed"],
   }),
   priority: choice(priorities, {
@@ -40,12 +41,14 @@ export const traceFields = {
   tracestate: line({
     lengthMin: 1,
     lengthMax: traceStateLengthMax,
-    doc: "Vendor data that accompanies `traceparent`. Sent to webhooks that agreed to it.",
+    doc: "Vendor data that accompanies `traceparent`. Sent only to webhooks that agreed to it.",
     examples: ["congo=t61rcWkgMzE"],
   }),
 } satisfies Fields;
 
-/** The fields of a publish request that rules apply to. Names are those of the API, so that errors can use them. */
+/**
+ * The fields of a publish request to which rules apply. Their names are those of the API, so that errors can use them.
+ */
 export interface EventFields {
   readonly data: unknown;
   readonly raw: unknown;
@@ -60,17 +63,21 @@ export interface EventFields {
 }
 
 /**
- * Bounds of `data` and `metadata`. Bytes limit their size; both are stored as text, so numbers may have any magnitude.
+ * Bounds of `data` and `metadata`. The number of bytes limits their size; both are stored as text, so numbers may have
+ * any magnitude.
  */
 export const eventJsonBounds: JsonBounds = { depthMax: 63, valuesMax: 1_000_000, hugeNumbers: "kept" };
 
 export const linksCountMax = 50;
-/** How far a publisher's clock may be ahead of ours; an event is never later than its message (TS16-47). */
+/**
+ * How far a publisher's clock may be ahead of ours. The time of an event is never later than that of its message
+ * (TS16-47).
+ */
 const timestampAheadMsMax = 60_000;
 
 /**
- * Validates an event's fields other than its type and schema (TS16-42 to 54, WDS-85 to 87). Runs for every publish, so
- * it allocates only when something is wrong.
+ * Validates the fields of an event other than its type and schema (TS16-42 to TS16-54, WDS-85 to WDS-87). Runs for
+ * every publish, so it allocates only if something is invalid.
  */
 export function eventFieldProblems(fields: EventFields, now: number): FieldError[] {
   const problems: FieldError[] = [];
@@ -102,8 +109,8 @@ function addDescribedProblems(problems: FieldError[], fields: EventFields): void
 }
 
 /**
- * RFC 3339 date-time to Unix milliseconds; null if it is not valid. A leap second counts as the second before it,
- * because Unix time has no leap seconds.
+ * Converts an RFC 3339 date-time to Unix milliseconds; null if it is not valid. A leap second counts as the second
+ * before it, because Unix time has no leap seconds.
  */
 export function parseTimestamp(text: unknown): number | null {
   if (typeof text !== "string" || text.length > 40 || !rfc3339.test(text)) return null;
@@ -116,14 +123,14 @@ const secondsAt = "2026-03-15T12:34:".length;
 /** The year 1. With its offset, an earlier date could fall into the year 0 or before, which RFC 3339 cannot express. */
 const earliestMs = Date.parse("0001-01-01T00:00:00Z");
 
-/** `Date` reads the 30th of February as a day in March. */
+/** `Date` interprets 30 February as a day in March. */
 function isDayOfCalendar(date: string): boolean {
   return new Date(`${date}T00:00:00Z`).getUTCDate() === Number(date.slice(8));
 }
 
 /**
- * Raw content of any media type: a type, at least one byte (CEW-2.1-4), and none of the fields that belong to JSON
- * `data`.
+ * Raw content of any media type. It requires a type and at least one byte (CEW-2.1-4), and excludes the fields that
+ * belong to JSON `data`.
  */
 function addRawProblems(problems: FieldError[], fields: EventFields): void {
   const raw = fields.raw;
@@ -139,7 +146,10 @@ function addRawProblems(problems: FieldError[], fields: EventFields): void {
   }
 }
 
-/** RFC 9110, section 8.3.1, with parameters; without control characters, to be safe in a header. */
+/**
+ * A media type as in RFC 9110, section 8.3.1, with parameters. Control characters are excluded, so that it is safe in a
+ * header.
+ */
 const mediaType =
   /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:[ \t]*;[ \t]*[\w!#$&^.+-]+=(?:[\w!#$&^.+-]+|"[\x20\x21\x23-\x5b\x5d-\x7e]*"))*$/;
 

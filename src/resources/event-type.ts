@@ -25,7 +25,7 @@ export const eventTypeFields = {
   deprecated: flag(),
 } satisfies Fields;
 
-/** Null means the tenant of the scope. */
+/** Null selects the tenant of the scope. */
 export interface EventTypeName {
   readonly tenantId: string | null;
   readonly name: string;
@@ -40,7 +40,7 @@ export const eventTypeShown = {
   updatedAt: time({ doc: "When it was last changed." }),
 } satisfies Fields;
 
-/** A registered event type; unregistered types can be published too. */
+/** A registered event type. Events of unregistered types can be published too. */
 export type EventType = StoredOf<typeof eventTypeShown>;
 
 export const eventTypeFilters = { tenantId: tenantIdField } satisfies Fields;

@@ -72,9 +72,9 @@ export const eventInputSchema = closed(
     event_type: eventTypeName,
     data: freeObject({
       description:
-        "The payload. Its text is delivered exactly as written in the request: digits of numbers, escapes, order of " +
-        "members and white space. Objects must not contain duplicate names. If the event type has a schema, the value must match. " +
-        "Webhooks of profile `ts-16a` do not accept an empty object: for them the event becomes a dead letter, `empty_data`.",
+        "The payload. It is delivered exactly as written in the request, including the digits of numbers, escapes, the order of" +
+        "fields and white space. Objects must not contain duplicate names. If the event type has a schema, the value must match." +
+        "Webhooks with the profile `ts-16a` do not accept an empty object: the delivery becomes a dead letter with the reason `empty_data`.",
       examples: [{ order_id: "4711", total: 19.9 }],
     }),
     tenant_id: Type.Optional(tenantIdSchema),
@@ -85,7 +85,8 @@ export const eventInputSchema = closed(
     metadata: Type.Optional(
       freeObject({
         minProperties: 1,
-        description: "About the resources in `data`. Stored and delivered as text too.",
+        description:
+          "Additional information about the resources in `data`. It is also stored and delivered exactly as written.",
       }),
     ),
     links: Type.Optional(boundedList(linkSchema, 1, linksCountMax, "Related resources.")),
@@ -109,7 +110,7 @@ export const eventBatchSchema = closed(
   {
     // The handler validates each event, so that one invalid event does not affect the others.
     events: boundedList(
-      anyValue({ description: "An EventInput." }),
+      anyValue({ description: "An EventInput object." }),
       1,
       batchEventsMax,
       "Each is an EventInput and is validated independently.",
@@ -126,7 +127,7 @@ const receiptProperties = {
   event_type: eventTypeName,
   tenant_id: tenantIdSchema,
   timestamp: instant("When it happened."),
-  idempotency_key: Type.String("The given key, or the id."),
+  idempotency_key: Type.String("The idempotency key of the event, or its id if none was given."),
   sequence_number: Type.Integer("Position among the events of the tenant."),
   deliveries: Type.Integer({
     minimum: 0,
@@ -137,7 +138,7 @@ const receiptProperties = {
     Type.Integer({
       minimum: 1,
       description:
-        "Number of deliveries not yet listed: an event for more than 2,048 webhooks gets the others shortly after. Absent if all are listed.",
+        "Number of deliveries not yet listed: for an event with more than 2,048 webhooks, the rest follow shortly afterwards. Absent if all are listed.",
     }),
   ),
   duplicate: Type.Boolean("True if the key was used before: nothing new was published."),
@@ -151,7 +152,7 @@ export const batchResultSchema = closed(
       Type.Unsafe<unknown>({
         anyOf: [receiptSchema, closed({ error: problemSchema }, { title: "EventRefusal" })],
       }),
-      { description: "In the order of the events." },
+      { description: "In the same order as the events." },
     ),
   },
   { title: "EventBatchResult" },
@@ -163,7 +164,7 @@ const eventProperties = {
   tenant_id: tenantIdSchema,
   timestamp: instant("When it happened."),
   source: nullableSchema(Type.String()),
-  idempotency_key: Type.String("The given key, or the id."),
+  idempotency_key: Type.String("The idempotency key of the event, or its id if none was given."),
   priority: oneOf(priorities),
   sequence_number: Type.Integer(),
   content_type: Type.String({
@@ -172,7 +173,7 @@ const eventProperties = {
   }),
   deliveries: Type.Integer({ minimum: 0, description: "Number of deliveries created by publishing it." }),
   created_at: instant("When it was accepted."),
-  trace_id: textOrNull("The trace in which it was published; null if the publisher sent none."),
+  trace_id: textOrNull("The trace in which it was published; null if the publisher did not send one."),
 };
 
 export const eventSummarySchema = closed(eventProperties, { title: "EventSummary" });
@@ -183,20 +184,20 @@ export const eventSchema = closed(
     raw: Type.Boolean("True if it was published as raw bytes."),
     data: Type.Optional(
       anyValue({
-        description: "The published text; null once retention removed it. Absent if `raw`.",
+        description: "The published text; null once retention has removed it. Absent if `raw`.",
       }),
     ),
     body_base64: Type.Optional(
       nullableSchema(
         Type.String({
           contentEncoding: "base64",
-          description: "The published bytes; null once retention removed them. Only if `raw`.",
+          description: "The published bytes; null once retention has removed them. Only if `raw`.",
         }),
       ),
     ),
-    metadata: anyValue({ description: "Null if none was given." }),
-    links: anyValue({ description: "Null if none were given." }),
-    payload_removed: Type.Boolean("True once retention removed the payload."),
+    metadata: anyValue({ description: "Null if not given." }),
+    links: anyValue({ description: "Null if not given." }),
+    payload_removed: Type.Boolean("True once retention has removed the payload."),
   },
   { title: "Event" },
 );

@@ -3,8 +3,9 @@ import { isRecord, jsonBytes } from "../domain/plain-record.ts";
 import { isUuid } from "../domain/uuid.ts";
 
 /**
- * One description of every field that callers may set. The API schemas, the validation in the services, the mapping
- * between API and library names, the command-line options and their texts are all derived from these descriptions.
+ * The single description of every field that callers may set. The API schemas, the validation in the services, the
+ * mapping between API and library names, and the command-line options with their help are all derived from these
+ * descriptions.
  */
 
 /** The values that a field accepts, with their bounds. */
@@ -35,9 +36,9 @@ export interface TextKind {
   readonly is: "text";
   readonly lengthMin: number;
   readonly lengthMax: number;
-  /** A regular expression for the `u` flag. */
+  /** A regular expression with the `u` flag. */
   readonly pattern: string;
-  /** Describes the pattern in words, following "must be". */
+  /** Describes the pattern in words that follow "must be". */
   readonly rule: string;
 }
 
@@ -61,7 +62,7 @@ export interface ListKind {
 
 export interface ObjectKind {
   readonly is: "object";
-  /** Its name among the components of the OpenAPI document. */
+  /** Name of the object among the components of the OpenAPI document. */
   readonly title: string | null;
   readonly fields: Fields;
   /** A string is accepted as shorthand for an object with only this member. */
@@ -73,18 +74,18 @@ declare const valueType: unique symbol;
 /** One field; `Value` is its type in the library. */
 export interface Field<Value = unknown> {
   readonly kind: Kind;
-  /** Its API name, if it is not the library name in snake_case. */
+  /** The API name, if it is not the library name in snake_case. */
   readonly api: string | null;
-  /** The API object that contains it; in the library it is at the top level. */
+  /** The API object that contains the field; in the library, the field is at the top level. */
   readonly within: Group | null;
   readonly isNullable: boolean;
   readonly isRequired: boolean;
-  /** Always optional when a resource is changed: an absent field keeps its value. */
+  /** If a resource is changed, all fields are optional: an absent field keeps its value. */
   readonly isRequiredToCreate: boolean;
   readonly isOnlyForCreation: boolean;
-  /** Accepted but never shown: `writeOnly` in the schema, and masked in the audit log. */
+  /** The field is accepted but never shown: `writeOnly` in the schema, and masked in the audit log. */
   readonly isSecret: boolean;
-  /** Members of a secret object that are not secret. */
+  /** Properties of a secret object that are not secret themselves. */
   readonly openMembers: readonly string[];
   /** The value if the field is omitted; undefined if that depends on other fields. */
   readonly default: unknown;
@@ -102,7 +103,7 @@ export interface Group {
   readonly isComplete?: boolean;
 }
 
-/** Keyed by library name. */
+/** Keyed by the name in the library. */
 export type Fields = Readonly<Record<string, Field>>;
 
 type RequiredField<Value> = Field<Value> & { readonly isRequired: true };
@@ -127,7 +128,7 @@ type Whole<Value> = Value extends readonly (infer Item)[]
     ? { readonly [Name in keyof Value]-?: Whole<Value[Name]> }
     : Value;
 
-/** Options of every field in addition to its kind. */
+/** Options that every field has in addition to its kind. */
 export interface Notes<Value> {
   readonly api?: string;
   readonly within?: Group;
@@ -168,7 +169,7 @@ export function line(bounds: Lengths & Notes<string>): Field<string> {
   );
 }
 
-/** Text of several lines. */
+/** Text with several lines. */
 export function text(bounds: Lengths & Notes<string>): Field<string> {
   const { lengthMin = 0, lengthMax } = bounds;
   const pattern = "^[^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f]*$";
@@ -176,7 +177,7 @@ export function text(bounds: Lengths & Notes<string>): Field<string> {
   return field({ is: "text", lengthMin, lengthMax, pattern, rule }, bounds);
 }
 
-/** Text that matches a pattern; `rule` describes it in words, following "must be". */
+/** Text that matches a pattern; `rule` describes the pattern in words that follow "must be". */
 export function word(form: Lengths & Notes<string> & Pick<TextKind, "pattern" | "rule">): Field<string> {
   const { lengthMin = 1, lengthMax, pattern, rule } = form;
   return field({ is: "text", lengthMin, lengthMax, pattern, rule }, form);
@@ -210,7 +211,7 @@ export function time(notes: Notes<number>): Field<number> {
   return field({ is: "time", takesDates: false }, notes);
 }
 
-/** For parameters where a plain date is convenient (WDS-109). */
+/** For parameters for which a plain date is convenient (WDS-109). */
 export function timeOrDate(notes: Notes<number>): Field<number> {
   return field({ is: "time", takesDates: true }, notes);
 }
@@ -289,17 +290,17 @@ export function requiredToCreate<Value>(one: Field<Value>): Field<Value> {
   return { ...one, isRequiredToCreate: true };
 }
 
-/** Cannot be changed later, or only by other means. */
+/** The field cannot be changed later, or only by other operations. */
 export function onlyForCreation<Value>(one: Field<Value>): Field<Value> {
   return { ...one, isOnlyForCreation: true };
 }
 
-/** Accepted and never shown again, except for the object members named here. */
+/** The field is accepted and never shown again, except for the object properties named here. */
 export function secret<F extends Field>(one: F, openMembers: readonly string[] = []): F {
   return { ...one, isSecret: true, openMembers };
 }
 
-/** The same field with a different description. */
+/** Returns the same field with a different description. */
 export function described<Value>(one: Field<Value>, doc: string): Field<Value> {
   return { ...one, doc };
 }
@@ -309,7 +310,7 @@ export function defaultOf<Value>(one: Field<Value>): NonNullable<Value> {
   return one.default as NonNullable<Value>;
 }
 
-/** The fields except these. */
+/** Returns the fields except these. */
 export function without<F extends Fields, const Name extends keyof F & string>(
   fields: F,
   names: readonly Name[],
@@ -318,7 +319,7 @@ export function without<F extends Fields, const Name extends keyof F & string>(
   return Object.fromEntries(kept) as Omit<F, Name>;
 }
 
-/** The API name without the object that contains it. */
+/** The name in the API, without the object that contains the field. */
 export function apiName(name: string, { api }: Pick<Field, "api">): string {
   return api ?? name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
@@ -418,7 +419,7 @@ function textsProblem(value: unknown): string | null {
   return null;
 }
 
-/** The range of `Date`. */
+/** The range of times that `Date` supports. */
 const timeMax = 8.64e15;
 
 type Check<K extends Kind> = (kind: K, value: unknown) => boolean;
@@ -455,7 +456,7 @@ const patterns = new Map<string, RegExp>();
 function isText({ lengthMin, lengthMax, pattern }: TextKind, value: string): boolean {
   let compiled = patterns.get(pattern);
   if (compiled === undefined) patterns.set(pattern, (compiled = new RegExp(pattern, "u")));
-  // Characters as JSON Schema counts them: a surrogate pair counts once. Most texts need no counting.
+  // Counts characters as JSON Schema does: a surrogate pair counts once. Most strings need no counting.
   const units = value.length;
   const isPlain = (units <= lengthMax && units >= 2 * lengthMin) || units > 2 * lengthMax;
   const length = isPlain ? units : Array.from(value).length;
@@ -471,7 +472,7 @@ function judgeItems(
     return [{ field: path, message: `must have at most ${bytesMax} bytes as JSON` }];
   }
   const seen = new Set<unknown>();
-  // Not flatMap, which would skip the holes of a sparse array.
+  // `flatMap` is not suitable, because it would skip the holes of a sparse array.
   return Array.from(value, (one: unknown, index): readonly FieldError[] => {
     const field = `${path}[${index}]`;
     if (isSet && seen.has(one)) return [{ field, message: repeated }];

@@ -43,7 +43,7 @@ export const requestReplayFields = {
     list(id(), {
       countMax: 100,
       isSet: true,
-      doc: "Only these connections; if omitted, all of the source.",
+      doc: "Only these connections; if omitted, all connections of the source.",
     }),
   ),
 } satisfies Fields;
@@ -54,7 +54,7 @@ export const requestBookmarkFields = {
     line({
       lengthMin: 1,
       lengthMax: 255,
-      doc: "Why the request is kept. It is kept until null removes the bookmark.",
+      doc: "Reason for the bookmark. The request is kept until the bookmark is removed with null.",
       examples: ["an order with two items"],
     }),
   ),
@@ -64,17 +64,17 @@ const requestMembers = {
   id: idSchema("the request"),
   tenant_id: Type.String("Tenant of the request."),
   source_id: idSchema("the source"),
-  received_at: instant("When it arrived."),
+  received_at: instant("When the request arrived."),
   method: Type.String("Method of the request."),
   path: Type.String("Path and query, without the secret of the address."),
   body_bytes: Type.Integer("Length of the body."),
   status: Type.Integer("Status of the response."),
   outcome: oneOf(gatewayOutcomes, {
     description:
-      "`accepted`: stored, or accepted by the destination. `duplicate`: already known, answered like the first. `rejected`: refused because of its content. `ignored`: authentic, but no connection accepted it. `challenge`: a provider verified the address. `failed`: could not be processed now.",
+      "`accepted`: stored, or accepted by the destination. `duplicate`: already known; the response is the same as for the first request. `rejected`: refused because of its content. `ignored`: authentic, but no connection accepted it. `challenge`: a provider verified the address. `failed`: could not be processed at the time.",
   }),
   rejection_cause: textOrNull(
-    "Such as `no_matching_signature` or `rules_too_costly`; null if it was not refused.",
+    "The cause, such as `no_matching_signature` or `rules_too_costly`; null if the request was not refused.",
   ),
   detail: textOrNull("An explanation for the owner of the source; never contains a secret."),
   duration_ms: Type.Number(
@@ -86,14 +86,14 @@ const requestMembers = {
   event_id: textOrNull("The resulting event."),
   bookmark: textOrNull("Reason for the bookmark."),
   more_count: Type.Integer(
-    "Requests with the same source, outcome and cause that followed within a minute and were only counted.",
+    "Number of requests with the same source, outcome and cause that followed within a minute and were only counted.",
   ),
   forwards: Type.Array(
     closed({
       connection_id: Type.String("Id of the connection."),
       webhook_id: Type.String("Id of the webhook."),
       result: oneOf(["stored", "held", "ignored", "accepted", "failed"]),
-      detail: textOrNull("The rule that ignored it, or the response of the webhook."),
+      detail: textOrNull("The rule that ignored the message, or the response of the webhook."),
     }),
   ),
 };

@@ -33,7 +33,7 @@ export const eventTypeField = word({
   examples: ["order.completed"],
 });
 
-/** What a webhook subscribes to. */
+/** The event types to which a webhook subscribes. */
 export const eventPatternField = word({
   lengthMax: eventTypeLengthMax,
   pattern: eventTypePatternPattern,
@@ -67,13 +67,12 @@ export const pageOffsetField = integer({
 
 const rateMax = 1_000_000;
 
-/** WDS-59, 60. */
 export const rateLimitFields = {
   requestsPerMinute: required(integer({ min: 1, max: rateMax })),
   burst: integer({
     min: 1,
     max: rateMax,
-    // WDS-60.
+    // Default burst from WDS-60.
     default: 20,
     doc: "Burst size. If omitted, the current value is kept.",
   }),

@@ -54,18 +54,18 @@ export const channelSettings = {
     list(id(), {
       countMax: 100,
       isSet: true,
-      doc: "Only notifications about these webhooks; null means everything of the tenant.",
+      doc: "Only notifications about these webhooks; null means all notifications of the tenant.",
     }),
   ),
   frequency: choice(notificationFrequencies, {
     default: "immediate",
-    doc: "Send at once, or as a digest every full hour or at 8:00.",
+    doc: "When messages are sent: immediately, or in a digest every full hour or at 8:00.",
   }),
   timeZone: line({
     lengthMin: 1,
     lengthMax: 64,
     default: "UTC",
-    doc: "Time zone of the reader as an IANA name, for dates, digests and quiet hours.",
+    doc: "Time zone of the recipient as an IANA name, for dates, digests and quiet hours.",
     examples: ["Europe/Berlin"],
   }),
   quietHours: nullable(
@@ -75,7 +75,7 @@ export const channelSettings = {
     }),
   ),
   language: choice(notificationLanguages, { default: "en", doc: "Language of the messages." }),
-  enabled: flag({ default: true, doc: "False keeps the channel without sending." }),
+  enabled: flag({ default: true, doc: "If false, the channel is kept but nothing is sent." }),
 } satisfies Fields;
 
 /** White space, control and format characters, and characters with a meaning in mail headers. */
@@ -83,12 +83,12 @@ const notInAddress =
   '<>(),;:"\\\\[\\]\\s\\u0000-\\u0020\\u007f-\\u00a0\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202f\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb';
 
 export const channelFields = {
-  id: id({ doc: "Id of an existing channel; without it a new one is created." }),
+  id: id({ doc: "Id of an existing channel; if omitted, a new channel is created." }),
   kind: required(choice(channelKinds, { doc: "Cannot be changed." })),
   address: word({
     lengthMax: 254,
     pattern: `^[^@${notInAddress}]{1,64}@[^@${notInAddress}]+\\.[^@.${notInAddress}]+$`,
-    rule: "a mail address such as ada@example.com",
+    rule: "an email address such as ada@example.com",
     doc: "For `email`.",
     examples: ["ada@example.com"],
   }),
@@ -127,12 +127,12 @@ export const channelShown = {
   kind: choice(channelKinds, { doc: "Kind of channel." }),
   address: line({
     lengthMax: 254,
-    doc: "For mail, the address; for other kinds, the host that messages go to.",
+    doc: "For email, the address; for other kinds, the host that messages are sent to.",
   }),
   ...channelSettings,
   webhookId: nullable(
     id({
-      doc: "The webhook of the tenant `posthorn-operator` that carries the messages; null for mail, for PagerDuty and for tenants.",
+      doc: "The webhook of the tenant `posthorn-operator` that carries the messages; null for email, for PagerDuty and for tenants.",
     }),
   ),
   secret: nullable(
@@ -146,21 +146,21 @@ export const channelShown = {
   lastError: nullable(line({ lengthMax: 400, doc: "The error from the mail server or the network." })),
   refusedAt: nullable(
     time({
-      doc: "Since when the mail server has refused the address; nothing is sent until the channel is tested or saved.",
+      doc: "When the mail server refused the address. Nothing is sent until the channel is tested or saved.",
     }),
   ),
   state: choice(channelStates, {
-    doc: "`unconfirmed`: the reader of a mail address has not followed the link in the confirmation mail, so nothing else is sent. `limited`: too many messages in this hour; the rest follow as one digest.",
+    doc: "`unconfirmed`: the owner of the email address has not followed the link in the confirmation email, so nothing else is sent. `limited`: too many messages in this hour; the rest follow as one digest.",
   }),
-  confirmationSentAt: nullable(time({ doc: "When the confirmation mail was sent; there is only one." })),
+  confirmationSentAt: nullable(time({ doc: "When the confirmation email was sent; there is only one." })),
   confirmedAt: nullable(
     time({
-      doc: "When the reader of a mail address confirmed it; the operator's channels need no confirmation.",
+      doc: "When the owner of the email address confirmed it; the operator's channels need no confirmation.",
     }),
   ),
   unsubscribedAt: nullable(
     time({
-      doc: "When the reader unsubscribed with the link in a mail. Only the reader can subscribe again, with the same link.",
+      doc: "When the recipient unsubscribed with the link in an email. Only the recipient can subscribe again, with the same link.",
     }),
   ),
   limitedUntil: nullable(

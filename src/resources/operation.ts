@@ -120,7 +120,7 @@ const words = (values: readonly string[]) => Type.Optional(Type.Array(oneOf(valu
 const idsSchema = Type.Optional(Type.Array(idSchema("a delivery")));
 const texts = Type.Optional(Type.Array(Type.String()));
 
-/** With the names of the listings. */
+/** Uses the filter names of the listings. */
 const appliedFilterSchema = closed(
   {
     ids: idsSchema,
@@ -142,7 +142,8 @@ const appliedFilterSchema = closed(
   },
   {
     title: "AppliedFilter",
-    description: "The selection, with all times as instants. `ids` contains the first ten of the given ids.",
+    description:
+      "The selection, with all times converted to absolute times. `ids` contains the first ten of the given ids.",
   },
 );
 
@@ -155,15 +156,15 @@ export const operationSchema = closed(
       description:
         "`retry`, `cancel` and `discard` are the bulk actions of the same names; `dlq_retry` retries dead letters, `recover` retries deliveries that a webhook missed.",
     }),
-    status: oneOf(operationStatuses, { description: "`pending` is about to run, or waits for a process." }),
+    status: oneOf(operationStatuses, { description: "`pending`: about to run, or waiting for a process." }),
     filter: appliedFilterSchema,
     priority: nullableSchema(oneOf(priorities, { description: "Null keeps the priority of each delivery." })),
     requests_per_second: Type.Number("Maximum rate."),
     rate_per_second: nullableSchema(Type.Number("Measured rate; null while it is not running.")),
-    total: Type.Integer("Counted at the start, up to a limit."),
+    total: Type.Integer("Number of deliveries counted at the start, up to a limit."),
     total_is_exact: Type.Boolean("False if counting stopped at the limit."),
     done: Type.Integer("Number of deliveries processed."),
-    queued: Type.Integer("Deliveries that it has cancelled, discarded or queued again."),
+    queued: Type.Integer("Deliveries that the operation has cancelled, discarded or requeued."),
     delivered: nullableSchema(
       Type.Integer("Queued deliveries that have been accepted. Null for other operations."),
     ),
@@ -187,9 +188,9 @@ export const operationSchema = closed(
       ),
       { maxItems: 10, description: "Newest first." },
     ),
-    starts_at: instantOrNull("`pending` until this time; null if it started at once."),
+    starts_at: instantOrNull("`pending` until this time; null if it started immediately."),
     created_at: instant("When it was requested."),
-    updated_at: instant("Last progress."),
+    updated_at: instant("When the operation last made progress."),
     finished_at: instantOrNull("When it was completed or cancelled."),
   },
   { title: "BatchOperation" },
@@ -213,8 +214,11 @@ export const batchOperationResource = operationAt("BatchOperation", "/v1/dlq/bat
 const openCircuitSchema = closed(
   {
     webhook_id: idSchema("the webhook"),
-    until: instantOrNull("When the next probe may be sent; null while probes are sent."),
-    count: Type.Integer({ minimum: 0, description: "Deliveries of this selection that wait for it." }),
+    until: instantOrNull("When the next probe may be sent; null while probes are being sent."),
+    count: Type.Integer({
+      minimum: 0,
+      description: "Deliveries of this selection that wait for the circuit.",
+    }),
   },
   { title: "OpenCircuit" },
 );
@@ -234,7 +238,7 @@ export const operationStartedSchema = closed(startedProperties, { title: "BatchO
 export const bulkStartedSchema = closed(
   {
     ...startedProperties,
-    count_is_exact: Type.Boolean("False if counting stopped at the limit: there are more."),
+    count_is_exact: Type.Boolean("False if counting stopped at the limit and there are more."),
     samples: Type.Array(listedDeliverySchema, {
       maxItems: 5,
       description: "The oldest deliveries of the selection.",

@@ -29,9 +29,9 @@ import {
   Type,
 } from "./schema.ts";
 
-/** Portal sessions, and the portal's appearance: for all, for a tenant, or for one session. */
+/** Portal sessions, and the portal's appearance: for the deployment, for a tenant, or for one session. */
 
-/** No wildcards, and no characters that could end a directive of a Content-Security-Policy. */
+/** Wildcards are not allowed, and neither are characters that could end a directive of a Content-Security-Policy. */
 const originField = word({
   lengthMin: 9,
   lengthMax: 255,
@@ -58,7 +58,8 @@ const portalNouns = ["endpoint", "webhook", "destination"] as const;
 const portalPages = ["activity", "event_types", "notifications", "help"] as const;
 
 /**
- * A value that is omitted or null is inherited from the level above: session, tenant, deployment, Posthorn's defaults.
+ * A value that is omitted or null is inherited from the next level. The levels are session, tenant, deployment, and
+ * Posthorn's defaults.
  */
 export const portalThemeFields = {
   accent: nullable(
@@ -67,7 +68,7 @@ export const portalThemeFields = {
       lengthMax: 7,
       pattern: "^#[0-9a-fA-F]{6}$",
       rule: "a colour of six hexadecimal digits such as #0b63ce",
-      doc: "Its lightness is adjusted until text on it, and the colour on the background, reach a contrast of 4.5:1.",
+      doc: "The lightness of this colour is adjusted until both the text on it and the colour on the background reach a contrast of 4.5:1.",
       examples: ["#0b63ce"],
     }),
   ),
@@ -78,13 +79,13 @@ export const portalThemeFields = {
       lengthMax: 64,
       pattern: "^[A-Za-z0-9][A-Za-z0-9 _-]*$",
       rule: "system, serif, mono or the name of a font",
-      doc: "`system`, `serif`, `mono`, or the name of a font installed on the reader's machine. Never downloaded.",
+      doc: "`system`, `serif`, `mono`, or the name of a font installed on the user's device. Never downloaded.",
       examples: ["system"],
     }),
   ),
   scheme: nullable(
     choice(portalSchemes, {
-      doc: "`auto` follows the reader's system; `host` follows the page around the frame.",
+      doc: "`auto` follows the user's system; `host` follows the page around the frame.",
     }),
   ),
   productName: nullable(line({ lengthMin: 1, lengthMax: 60, doc: "Shown at the top and in the title." })),
@@ -118,7 +119,7 @@ export const portalSettingsFields = {
 } satisfies Fields;
 export type PortalSettingsInput = InputOf<typeof portalSettingsFields>;
 
-/** Lifetimes from a minute to a day. */
+/** Lifetimes from one minute to one day. */
 export const portalSessionFields = {
   tenantId: described(
     tenantIdField,
@@ -126,19 +127,19 @@ export const portalSessionFields = {
   ),
   capabilities: described(
     capabilities,
-    "What the session may do. Defaults to the portal settings, or else to the read capabilities, `endpoints:write`, `deliveries:retry` and `test:send`. Secrets are included only if named.",
+    "What the session may do. Defaults to the portal settings or, if these set no default, to the read capabilities, `endpoints:write`, `deliveries:retry` and `test:send`. Secrets are included only if named.",
   ),
   expiresInSeconds: integer({ min: 60, max: 86_400, default: 3_600, doc: "How long the session lasts." }),
   reference: nullable(
     line({
       lengthMin: 1,
       lengthMax: 255,
-      doc: "Your name for the user. It appears in the audit log, and sessions can be revoked by it.",
+      doc: "Your name for the user. It appears in the audit log and can be used to revoke the user's sessions.",
       examples: ["user-4711"],
     }),
   ),
   webhookIds: nullable(
-    list(id(), { countMax: 100, doc: "Only these webhooks; if omitted, all of the tenant." }),
+    list(id(), { countMax: 100, doc: "Only these webhooks; if omitted, all webhooks of the tenant." }),
   ),
   origin: nullable({ ...originField, doc: "The page that shows the portal in a frame." }),
   locale: nullable(
@@ -147,7 +148,7 @@ export const portalSessionFields = {
       lengthMax: 35,
       pattern: "^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$",
       rule: "a language such as en or de-AT",
-      doc: "Defaults to the language of the reader's browser.",
+      doc: "Defaults to the language of the user's browser.",
       examples: ["de"],
     }),
   ),
@@ -176,7 +177,7 @@ export const portalRevokeFields = {
 } satisfies Fields;
 export type PortalRevokeInput = InputOf<typeof portalRevokeFields>;
 
-/** Without the code and the token. */
+/** The fields shown of a session, without the code and the token. */
 const portalSessionShown = {
   id: id({ doc: "Id of the session; not a secret." }),
   tenantId: tenantIdField,
@@ -190,7 +191,7 @@ const portalSessionShown = {
   locale: portalSessionFields.locale,
   createdAt: time({ doc: "When it was created." }),
   expiresAt: time({ doc: "When it ends." }),
-  redeemedAt: nullable(time({ doc: "When its code was used; null if not yet." })),
+  redeemedAt: nullable(time({ doc: "When its code was used; null if it has not been used." })),
   endedAt: nullable(time({ doc: "When it was revoked; null otherwise." })),
 } satisfies Fields;
 
@@ -219,7 +220,7 @@ export const portalSessionCreatedSchema = closed(
   {
     id: Type.String({ format: "uuid", description: "Id of the session; not a secret." }),
     tenant_id: Type.String(),
-    url: Type.String("Opens the portal once, within one minute. Hand it to the browser and do not store it."),
+    url: Type.String("Opens the portal once, within one minute. Pass it to the browser and do not store it."),
     code: Type.String("The one-time code in the URL, for `<posthorn-portal>`."),
     code_expires_at: instant("Expiry of the code."),
     expires_at: instant("When the session ends."),
@@ -241,12 +242,18 @@ export const portalRevokedSchema = closed(
 );
 
 export const portalCodeSchema = closed(
-  { code: Type.String({ minLength: 1, maxLength: 128, description: "From the fragment of the address." }) },
+  {
+    code: Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: "The code from the fragment of the portal URL.",
+    }),
+  },
   { title: "PortalCode" },
 );
 
 export const portalThemeSchema = shownSchemaOf(portalThemeFields, { title: "PortalTheme" });
-const logoAddress = textOrNull("Relative to the address of the server.");
+const logoAddress = textOrNull("URL relative to the address of the server.");
 
 export const portalTokenSchema = closed(
   {
@@ -260,7 +267,7 @@ export const portalTokenSchema = closed(
     tenant: closed({ id: Type.String(), name: Type.String() }, { title: "PortalTenant" }),
     locale: nullableSchema(Type.String()),
     theme: portalThemeSchema,
-    theme_css: Type.String("Relative to the address of the server."),
+    theme_css: Type.String("URL relative to the address of the server."),
     logo_light: logoAddress,
     logo_dark: logoAddress,
     embedded_by: Type.Array(Type.String(), {

@@ -7,7 +7,7 @@ import { closed, listOf, nullableSchema, oneOf, type Schema, Type } from "./sche
 const status = Type.Integer({ minimum: 100, maximum: 599 });
 const durationMs = (description: string) => Type.Integer({ minimum: 0, description });
 
-/** An object whose member names follow a pattern. */
+/** An object whose property names follow a pattern. */
 function mapOf(names: string, values: Schema, description: string) {
   return Type.Unsafe<Readonly<Record<string, unknown>>>({
     type: "object",
@@ -23,7 +23,7 @@ const statusNames = "^[1-5][0-9]{2}$";
 const statusRule = closed(
   {
     outcome: oneOf(["accepted", "transient", "terminal"]),
-    category: Type.Optional(oneOf(failureCategories, { description: "Absent for accepted." })),
+    category: Type.Optional(oneOf(failureCategories, { description: "Absent if the outcome is accepted." })),
     attention: Type.Optional(
       oneOf(["warn", "notify", "escalate"], {
         description:
@@ -31,7 +31,7 @@ const statusRule = closed(
       }),
     ),
     receiver_state_unknown: Type.Optional(
-      Type.Literal(true, { description: "The status does not tell whether the request was processed." }),
+      Type.Literal(true, { description: "The status does not show whether the request was processed." }),
     ),
     reason: Type.Optional(Type.String("The `reason` of a transient outcome, if it is not the default.")),
   },
@@ -95,7 +95,9 @@ const pauses = closed(
       durationMs("Minimum pause."),
       "Pauses after a failure of a category.",
     ),
-    unanswered_ms: durationMs("Pause after a connection that closed without a response; 0 for none."),
+    unanswered_ms: durationMs(
+      "Pause after a connection that closed without a response; 0 disables the pause.",
+    ),
     throttle_statuses_ms: mapOf(
       statusNames,
       durationMs("Duration."),
@@ -107,7 +109,7 @@ const pauses = closed(
 
 const disable = closed(
   {
-    suspend_statuses: Type.Array(status, { description: "Statuses that suspend the webhook at once." }),
+    suspend_statuses: Type.Array(status, { description: "Statuses that suspend the webhook immediately." }),
     suspended_to_disabled_ms: durationMs("A webhook that has been suspended this long is disabled."),
     persistent_statuses: Type.Array(status, {
       description: "A webhook that returns only these statuses for `persistent_ms` is disabled.",
@@ -155,7 +157,7 @@ const registration = closed(
     bearer_token_required: Type.Boolean(),
     permanent_redirect_allowed: Type.Boolean(),
   },
-  { title: "ProfileRegistration", description: "What a webhook requires before it is served." },
+  { title: "ProfileRegistration", description: "What a webhook must have before anything is sent to it." },
 );
 
 const rateLimit = closed(
@@ -174,7 +176,7 @@ const profileProperties = {
     durationMs("Minimum delay."),
     "Minimum delays before a retry, by failure category.",
   ),
-  age_ms_max: durationMs("A delivery older than this becomes a dead letter, `expired`."),
+  age_ms_max: durationMs("Age after which a delivery becomes a dead letter with the reason `expired`."),
   attempts_max_by_category: mapOf(
     categoryNames,
     Type.Integer({ minimum: 1 }),
@@ -200,7 +202,7 @@ const profileProperties = {
     description: "The first is the default.",
   }),
   empty_data_refused: Type.Boolean(
-    "Events whose `data` is `{}` are not sent and become dead letters, `empty_data`.",
+    "Events whose `data` is `{}` are not sent and become dead letters with the reason `empty_data`.",
   ),
   headers: Type.Array(header, { description: "In the order in which they are sent." }),
   migration_headers: Type.Array(header),

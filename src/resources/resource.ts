@@ -20,7 +20,7 @@ export const tags = {
   Search: "Search across events, deliveries and webhooks.",
   Live: "Live updates as a stream.",
   Statistics: "Published events and deliveries over time.",
-  "Dead letters": "Deliveries that were given up, and how to retry them.",
+  "Dead letters": "Deliveries that failed permanently, and how to retry them.",
   Problems: "Problems of webhooks and how to fix them.",
   Operations: "Bulk actions on deliveries and their progress.",
   "Event types": "The catalogue of event types and their data schemas.",
@@ -38,29 +38,29 @@ export const tags = {
 } as const;
 export type Tag = keyof typeof tags;
 
-/** What the plain routes and commands of a resource need to know about it. */
+/** The data that the standard routes and commands of a resource need. */
 export interface Resource<Input extends Fields = Fields, Shown extends Fields = Fields> {
-  /** Its name in texts, such as `event type`. */
+  /** Name of the resource in texts, such as `event type`. */
   readonly noun: string;
-  /** Its name in operation ids and schemas, such as `EventType`. */
+  /** Name of the resource in operation ids and schemas, such as `EventType`. */
   readonly title: string;
-  /** Of the collection, such as `/v1/event-types`. */
+  /** Path of the collection, such as `/v1/event-types`. */
   readonly path: string;
   readonly tag: Tag;
-  /** The path parameter that identifies one of them. */
+  /** The path parameter that identifies one resource. */
   readonly key: string;
   readonly input: Input;
   readonly shown: Shown;
-  /** Of its list. */
+  /** The filters of the list. */
   readonly filters: Fields;
-  /** API names of the input that portal sessions may send; the others belong to the tenant. */
+  /** API names of the input fields that portal sessions may send; only the tenant may send the others. */
   readonly customerFields: ReadonlySet<string>;
   readonly schemas: ResourceSchemas;
 }
 
 interface ResourceSchemas {
   readonly params: Schema<Readonly<Record<string, string>>>;
-  /** Of everything except the list; undefined if the key alone identifies it. */
+  /** The query of all routes except the list; undefined if the key alone identifies the resource. */
   readonly query: Schema<{ readonly tenant_id?: string }> | undefined;
   readonly create: Schema;
   readonly update: Schema;
@@ -80,23 +80,23 @@ interface Definition<Input extends Fields, Shown extends Fields> {
   readonly title: string;
   readonly path: string;
   readonly tag: Tag;
-  /** Schema of the path parameter `id`, or its name and schema. */
+  /** Schema of the path parameter `id`, or name and schema of a different parameter. */
   readonly key: Schema | readonly [name: string, schema: Schema];
   readonly input: Input;
   readonly shown: Shown;
   readonly filters?: Fields;
-  /** Library names. */
+  /** Names in the library. */
   readonly customerFields?: readonly (keyof Input & string)[];
   /** The key is unique only within a tenant, so every route has the parameter `tenant_id`. */
   readonly isPerTenant?: boolean;
-  /** Titles and examples of the input, for creating and changing if they differ. */
+  /** Titles and examples of the input. There are two if creating and changing differ. */
   readonly create?: InputTexts;
   readonly update?: InputTexts;
-  /** Written by hand. */
+  /** Hand-written schemas, which replace the derived ones. */
   readonly schemas?: Partial<ResourceSchemas>;
 }
 
-/** Fills in what follows from the rest. */
+/** Adds the parts that can be derived from the definition. */
 export function defineResource<Input extends Fields, Shown extends Fields>(
   definition: Definition<Input, Shown>,
 ): Resource<Input, Shown> & { readonly schemas: { readonly one: ShownSchema<Shown> } } {
@@ -125,14 +125,14 @@ function isNamed(key: Schema | readonly [string, Schema]): key is readonly [stri
 }
 
 /**
- * How commands spell fields, in the order of their help: flags, and a text if that of the field does not fit. Flags
- * without a value, such as `--deprecated`, are for fields of kind `flag`.
+ * How commands spell fields, in the order of the help: flags, and a help text if the description of the field does not
+ * fit. Flags without a value, such as `--deprecated`, are for fields of the kind `flag`.
  */
 export type OptionTable<F extends Fields> = {
   readonly [Name in keyof F]?: string | readonly [flags: string, help: string];
 };
 
-/** Columns of a table by title: a shown field, or what to show of a row of the API. */
+/** Columns of a table by title: a shown field, or a function that selects what to show from a row of the API. */
 export type ColumnTable<Shown extends Fields> = Readonly<
   Record<string, (keyof Shown & string) | ((row: Readonly<Record<string, unknown>>) => unknown)>
 >;

@@ -14,9 +14,9 @@ import {
 import { eventTypeField, pageLimitField, pageOffsetField, tenantIdField } from "./names.ts";
 
 /**
- * JSON Schemas that carry the TypeScript type of what they accept, so that a handler receives what its schema promises.
- * Hand-written, because we need only these nine functions: TypeBox would load 373 modules for them, a fifth of the
- * processor time of each start.
+ * JSON Schemas that have the TypeScript type of the values that they accept, so that a handler receives what its schema
+ * promises. Hand-written, because we need only these nine functions: TypeBox would load 373 modules for them, which is
+ * a fifth of the processor time of each startup.
  */
 
 declare const allowed: unique symbol;
@@ -28,7 +28,7 @@ export interface Schema<T = unknown> {
   readonly [keyword: string]: unknown;
 }
 
-/** Marks a member that may be absent. */
+/** Marks a property that may be absent. */
 export interface Optional {
   readonly [isOptional]: true;
 }
@@ -78,7 +78,7 @@ export const Type = {
     ...keywords,
   }),
 
-  /** Members are required unless created with `Optional`. */
+  /** Properties are required unless they were created with `Optional`. */
   Object<P extends Properties>(properties: P, keywords: Keywords = {}): ObjectSchema<P> {
     const required = Object.keys(properties).filter((name) => !(isOptional in (properties[name] ?? {})));
     return { type: "object", ...(required.length > 0 && { required }), properties, ...keywords };
@@ -111,7 +111,7 @@ export function schemaOf(fields: Fields, options: JsonSchema & { readonly use?: 
   return Type.Unsafe<unknown>({ ...more, ...objectSchema(fields, use) });
 }
 
-/** Query parameters, next to hand-written ones. */
+/** Query parameters that are combined with hand-written ones. */
 export function schemaOfField(field: Field): Schema {
   return Type.Unsafe<unknown>(fieldSchema(field, "create"));
 }
@@ -188,13 +188,13 @@ function boundsInWords(kind: Kind): string | null {
     case "list":
       return kind.bytesMax === null ? null : `Up to ${kind.bytesMax} bytes as JSON.`;
     case "time":
-      return kind.takesDates ? "RFC 3339 date-time, or a date, which means its start in UTC." : null;
+      return kind.takesDates ? "RFC 3339 date-time, or a date (midnight UTC)." : null;
     default:
       return null;
   }
 }
 
-/** Adding null to the types and choices of the schema gives clearer messages than a union. */
+/** Adding null to the schema's types and choices gives clearer messages than a union. */
 function orNull({ isNullable }: Pick<Field, "isNullable">, schema: JsonSchema): JsonSchema {
   const { type, enum: choices } = schema;
   if (!isNullable || type === undefined) return schema;
@@ -245,7 +245,10 @@ function boundsOf(kind: Kind, use: Use): JsonSchema {
   }
 }
 
-/** One schema for the object and its shorthand; keywords apply by type, so that messages name the field. */
+/**
+ * A single schema covers the object and its shorthand. Keywords apply only to their type, so that messages name the
+ * field.
+ */
 function nestedSchema({ title, fields, shorthand }: ObjectKind, use: Use): JsonSchema {
   const object = { ...(title !== null && { title }), ...objectSchema(fields, use) };
   const named = shorthand === null ? undefined : fields[shorthand]?.kind;
@@ -265,7 +268,10 @@ function shownObject(fields: Fields): JsonSchema {
   return closedObject(properties, Object.keys(properties));
 }
 
-/** Properties of output, next to hand-written ones. Typed for fields whose API name is that of the library. */
+/**
+ * Properties of output that are combined with hand-written ones. They have a TypeScript type if the API name of the
+ * field equals the library name.
+ */
 export function shownProperties<F extends Fields>(fields: F): ShownProperties<F> {
   return Object.fromEntries(
     Object.entries(fields).map(([key, one]) => [
@@ -342,7 +348,9 @@ export function boundedList<S extends Schema>(
   return Object.assign(Type.Array(items, bounds), { [says]: listSentence(countMin, countMax) });
 }
 
-/** Any JSON object. Type.Record does not work: its pattern `.` would not check names with line breaks. */
+/**
+ * Any JSON object. Type.Record cannot be used, because its pattern `.` would not check names that contain line breaks.
+ */
 export function freeObject(options: object = {}) {
   return Type.Unsafe<Record<string, unknown>>({ type: "object", additionalProperties: true, ...options });
 }
@@ -427,7 +435,7 @@ export function searchOf<S extends Schema>(item: S, title: string) {
   );
 }
 
-/** Query parameters; all are optional. */
+/** Query parameters, all of which are optional. */
 export function queryOf(fields: Fields): Record<string, Schema> {
   const parameters = Object.entries(fields).map(([name, field]) => [
     apiName(name, field),

@@ -3,7 +3,7 @@ import { apiKeyRoles } from "./api-key.ts";
 import { line } from "./field.ts";
 import { closed, idSchema, nullableSchema, oneOf, schemaOfField, textOrNull, Type } from "./schema.ts";
 
-/** One search text for several kinds of resources. */
+/** One search text that applies to several kinds of resources. */
 export const searchTextField = line({
   lengthMin: 1,
   lengthMax: 255,

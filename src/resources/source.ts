@@ -63,12 +63,12 @@ const eventTypeSourceFields = {
   path: flag({ doc: "Read from `/_webhooks/{party}/…/{event_type}`." }),
   allowUnsigned: flag({
     default: false,
-    doc: "Use the value even if the sender's signature does not cover it. Anyone who captured a message can then change it.",
+    doc: "Use the value even if the sender's signature does not cover it. Anyone who has captured a message can then change the value.",
   }),
 } satisfies Fields;
 
 const customResponseFields = {
-  status: required(integer({ min: 200, max: 299, doc: "Neither a redirect nor an error." })),
+  status: required(integer({ min: 200, max: 299, doc: "Must not be a redirect or an error." })),
   contentType: nullable(mediaType),
   body: nullable(text({ lengthMax: 4_096 })),
 } satisfies Fields;
@@ -110,8 +110,8 @@ export const sourceFields = {
     secret(
       document({
         bytesMax: 32_768,
-        doc: "How messages are verified: `type` names a provider such as `github`, a scheme such as `hmac`, or `none`, which must be given explicitly. Secrets are encrypted and never shown again. A change replaces all of them; give two during a rotation.",
-        examples: [{ type: "github", secrets: ["a long random text"] }],
+        doc: "How messages are verified: `type` names a provider such as `github`, a scheme such as `hmac`, or `none`, which must be given explicitly. Secrets are encrypted and never shown again. An update replaces all secrets; during a rotation, list both.",
+        examples: [{ type: "github", secrets: ["a long random string"] }],
       }),
       ["type"],
     ),
@@ -127,19 +127,19 @@ export const sourceFields = {
   ),
   mode: choice(gatewayModes, {
     default: "pass_through",
-    doc: "`pass_through` answers after the destination accepted; `store_and_forward` answers once the message is stored, and requires an acknowledgement of the service description.",
+    doc: "`pass_through` responds after the destination accepted the message; `store_and_forward` responds once the message is stored, and requires an acknowledgement of the service description.",
   }),
   eventType: nullable(
     object(eventTypeSourceFields, {
       title: "EventTypeSourceInput",
-      doc: "Where to find the event type; give one of these. If null, the provider's usual place.",
+      doc: "Where to find the event type; set one of these fields. If null, the provider's default is used.",
     }),
   ),
   keyPointers: nullable(
     list(pointerField, {
       countMax: 8,
       isSet: true,
-      doc: "Members of the body that together identify a message, for senders that provide no id.",
+      doc: "Fields of the body that together identify a message, for senders that provide no id.",
     }),
   ),
   forwardHeaders: list(headerName, {
@@ -148,7 +148,7 @@ export const sourceFields = {
     isSet: true,
     doc: "Headers to forward in addition to the provider's usual ones. Credentials and connection headers are never forwarded.",
   }),
-  forwardPath: flag({ doc: "Appends the rest of path and query to the webhook's URL." }),
+  forwardPath: flag({ doc: "Appends the rest of the request path and the query to the webhook's URL." }),
   passSignatures: flag({
     doc: "Forwards the sender's `Signature`, `Signature-Input` and `Content-Digest` (RFC 9421), unless the webhook adds such a signature itself.",
   }),
@@ -165,25 +165,25 @@ export const sourceFields = {
       doc: "Response to senders in `store_and_forward`; 202 if null.",
     }),
   ),
-  active: flag({ doc: "False refuses all messages." }),
+  active: flag({ doc: "If false, all messages are refused." }),
   whenInactive: choice(inactiveAnswers, {
     default: "unavailable",
-    doc: "While not active: `unavailable` answers 503, `gone` 410.",
+    doc: "Response while the source is not active: `unavailable` sends a 503, `gone` a 410.",
   }),
   rateLimit: nullable(
     object(rateLimitFields, {
       title: "SourceRateLimitInput",
-      doc: "Per process; requests beyond it get 429.",
+      doc: "Limit per process; further requests get 429.",
     }),
   ),
   bodyBytesMax: nullable(
-    integer({ min: 1, max: 67_108_864, doc: "Lower than the limit of the server; larger bodies get 413." }),
+    integer({ min: 1, max: 67_108_864, doc: "Limit below that of the server; larger bodies get 413." }),
   ),
   budgetMs: integer({
     min: 1_000,
     max: 60_000,
     default: sourceDefaults.budgetMs,
-    doc: "`pass_through`: time until the sender is answered. Keep it below the sender's own timeout.",
+    doc: "`pass_through`: maximum time until the sender gets a response. Keep it below the sender's own timeout.",
   }),
   retriesWithinBudget: flag({
     doc: "`pass_through`: retries transient failures within `budget_ms`. Without it there is one attempt.",
@@ -203,7 +203,7 @@ export const sourceFields = {
 } satisfies Fields;
 export type SourceInput = InputOf<typeof sourceFields>;
 
-/** Without secrets and without the address; `verification` has its secrets masked. */
+/** The fields shown of a source: without the secret address, and with the secrets in `verification` masked. */
 export const sourceShown = {
   id: id({ doc: "Id of the source." }),
   tenantId: tenantIdField,
@@ -269,7 +269,7 @@ const listedSourceShown = {
   recent: nullable(
     object(recentFields, {
       title: "RecentRequests",
-      doc: `Its last requests by outcome, up to ${recentRequestsMax}; null unless \`include=recent\` asks for it.`,
+      doc: `Its latest requests by outcome, up to ${recentRequestsMax}; null unless \`include=recent\` is set.`,
     }),
   ),
 } satisfies Fields;
@@ -313,7 +313,7 @@ export const sourceResource = defineResource({
   filters: sourceFilters,
   create: {
     title: "SourceCreate",
-    examples: [{ name: "GitHub", verification: { type: "github", secrets: ["a long random text"] } }],
+    examples: [{ name: "GitHub", verification: { type: "github", secrets: ["a long random string"] } }],
   },
   update: { title: "SourceUpdate", examples: [{ active: false }] },
   schemas: {
@@ -334,7 +334,7 @@ export const sourceAddressSchema = closed(
   {
     source_id: idSchema("the source"),
     url: Type.String("A secret: anyone with this address can send. Give it only to the sender."),
-    party_url: textOrNull("The address with the public name; null without one."),
+    party_url: textOrNull("The address with the public host name; null if there is none."),
     source: sourceResource.schemas.one,
   },
   { title: "SourceAddress" },
@@ -362,7 +362,7 @@ export const serviceDescriptionSchema = closed(
 const field = closed({
   name: Type.String(),
   kind: oneOf(["text", "texts", "number", "choice", "verifiers"], {
-    description: "`texts` accepts one or several texts, such as two secrets during a rotation.",
+    description: "`texts` accepts one or several strings, such as two secrets during a rotation.",
   }),
   is_required: Type.Boolean(),
   is_secret: Type.Boolean("Encrypted in storage and masked in responses."),

@@ -52,7 +52,7 @@ export const groupsOfAttempts: readonly string[] = [
   "category",
 ] satisfies DeliveryGroup[];
 
-/** Repeated, or in one comma-separated list. */
+/** The parameter may be repeated, or be given as one comma-separated list. */
 function measuresOf(names: readonly string[]): Field<readonly string[]> {
   const name = `(${names.join("|")})`;
   const several = word({
@@ -61,30 +61,30 @@ function measuresOf(names: readonly string[]): Field<readonly string[]> {
     rule: `one or several of ${names.join(", ")}, separated by commas`,
     examples: [names.slice(0, 2).join()],
   });
-  return list(several, { countMax: names.length, doc: `Measures of each point. ${severally}` });
+  return list(several, { countMax: names.length, doc: `Measures of each interval. ${severally}` });
 }
 
 const common = {
   from: timeOrDate({
-    doc: "Start of the range, rounded down to the start of a point. Defaults to one day before `to`; for one-minute points to half a day, for one-day points to 30 days.",
+    doc: "Start of the range, rounded down to the start of an interval. Defaults to half a day before `to` for one-minute intervals, 30 days for one-day intervals, and one day otherwise.",
   }),
   to: timeOrDate({ doc: "End of the range; defaults to now." }),
   step: choice(statisticsPointSteps, {
     default: "auto",
-    doc: "Length of one point. Up to 1,000 points; `auto` picks the shortest length that gives no more than 300.",
+    doc: "Length of one interval. Up to 1,000 intervals; `auto` picks the shortest length that gives no more than 300.",
   }),
   limit: integer({
     min: 1,
     max: statisticsSeriesMax,
     default: statisticsSeriesMax,
-    doc: "Maximum number of series, largest first; the rest is added up as `other`.",
+    doc: "Maximum number of series, largest first; the rest are combined as `other`.",
   }),
   timeZone: word({
     lengthMax: 64,
     pattern: "^[A-Za-z0-9_+/-]+$",
     rule: "the name of a time zone such as Europe/Berlin",
     default: "UTC",
-    doc: "Time zone of the days of `1d`, which are sums of whole hours.",
+    doc: "Time zone that defines the days of `1d`, which are sums of whole hours.",
   }),
   tenantId: tenantIdField,
 } satisfies Fields;
@@ -123,8 +123,8 @@ function statisticsSchema(names: readonly string[], title: string) {
   const measures = measuresSchema(names) as Record<string, never>;
   const point = closed(
     {
-      at: instant("Start of the point."),
-      partial: Type.Optional(Type.Boolean("True while the point is incomplete; otherwise absent.")),
+      at: instant("Start of the interval."),
+      partial: Type.Optional(Type.Boolean("True while the interval is incomplete; otherwise absent.")),
       ...measures,
     },
     {
@@ -136,7 +136,7 @@ function statisticsSchema(names: readonly string[], title: string) {
     {
       key: textOrNull("Subject of the series; null for everything, `other` for groups beyond the limit."),
       points: Type.Array(point, {
-        description: "Contiguous from the first point with a count; gaps are filled with zeros.",
+        description: "Contiguous from the first interval with a count; gaps are filled with zeros.",
       }),
       totals: closed(measures, { title: `${title}Totals` }),
     },
@@ -145,8 +145,8 @@ function statisticsSchema(names: readonly string[], title: string) {
   return closed(
     {
       step_seconds: Type.Integer("86,400 for a day, even when clocks change."),
-      from: instant("Start of the range, even if the first point is later."),
-      to: instant("End of the last point."),
+      from: instant("Start of the range, even if the first interval starts later."),
+      to: instant("End of the last interval."),
       complete_until: instant("Everything before this time has been counted."),
       lag_seconds: Type.Number("Age of `complete_until`."),
       series: Type.Array(series, { description: "The series with the highest counts first." }),
@@ -160,13 +160,13 @@ export const eventStatisticsSchema = statisticsSchema(eventMeasures, "EventStati
 
 const gaugeSummary = closed(
   { min: Type.Number(), mean: Type.Number(), max: Type.Number() },
-  { title: "GaugeSummary", description: "Minimum, mean and maximum of all samples of the point." },
+  { title: "GaugeSummary", description: "Minimum, mean and maximum of all samples in the interval." },
 );
 const gaugeProperties = Object.fromEntries(gaugeNames.map((name) => [name, nullableSchema(gaugeSummary)]));
 
 export const gaugeStatisticsSchema = closed(
   {
-    step_seconds: Type.Integer("Length of a point."),
+    step_seconds: Type.Integer("Length of an interval."),
     from: instant("Start of the range."),
     to: instant("End of the range."),
     now: closed(
@@ -186,14 +186,14 @@ export const gaugeStatisticsSchema = closed(
     points: Type.Array(
       closed(
         {
-          at: instant("Start of the point."),
-          partial: Type.Optional(Type.Boolean("True while the point is incomplete; otherwise absent.")),
+          at: instant("Start of the interval."),
+          partial: Type.Optional(Type.Boolean("True while the interval is incomplete; otherwise absent.")),
           processes: Type.Integer("Processes that took samples; a restarted process counts again."),
           ...(gaugeProperties as Record<string, never>),
         },
         { title: "GaugePoint", description: "A gauge is null if no process reported it." },
       ),
-      { description: "Points with data, oldest first." },
+      { description: "Intervals with data, oldest first." },
     ),
   },
   { title: "GaugeStatistics" },

@@ -3,7 +3,7 @@ import { boundedList, closed, Type } from "./schema.ts";
 
 /** Topics of live updates. */
 export type LiveTopic =
-  /** New deliveries and their state changes, for all webhooks or one. */
+  /** New deliveries and changes to the state of deliveries, for all webhooks or for one. */
   | { readonly kind: "deliveries"; readonly webhookId: string | null }
   | { readonly kind: "delivery" | "operation"; readonly id: string }
   /** Those that the subscriber may see. */
@@ -14,20 +14,20 @@ export type LiveTopic =
   /** Figures of the last minutes. */
   | { readonly kind: "stats" };
 
-/** Lists the valid topics in error messages. */
+/** The list of valid topics in error messages. */
 const liveTopicRule =
   "deliveries, deliveries:webhook=ID, delivery:ID, operation:ID, requests, stats, alerts or problems";
 
 const uuid = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}";
 
-/** One topic, for JSON Schema. */
+/** The pattern of one topic, for JSON Schema. */
 const liveTopicPattern = `(?:deliveries(?::webhook=${uuid})?|(?:delivery|operation):${uuid}|alerts|problems|requests|stats)`;
 
 const topicText = new RegExp(
   `^(deliveries|delivery|operation|alerts|problems|requests|stats)(?::(?:webhook=)?(${uuid}))?$`,
 );
 
-/** Expects a text that matches the pattern. */
+/** Expects text that matches the pattern. */
 export function parseLiveTopic(text: string): LiveTopic {
   const [, kind, id = null] = topicText.exec(text) ?? [];
   if (kind === "alerts" || kind === "problems" || kind === "requests" || kind === "stats") return { kind };
@@ -42,9 +42,9 @@ export function liveTopicText(topic: LiveTopic): string {
   return `${topic.kind}:webhook=${topic.webhookId}`;
 }
 
-/** A page with more topics would show more than a person can see. */
+/** Maximum number of topics, because a page with more would show more than a person can see. */
 export const topicsMax = 250;
-/** Limit of the parameter in characters: 250 topics with an id each. */
+/** Maximum length of the parameter in characters: enough for 250 topics with an id each. */
 const textLengthMax = 16_384;
 
 export const streamQuerySchema = closed({

@@ -17,11 +17,11 @@ export type Login = Static<typeof loginSchema>;
 export const sessionSchema = closed(
   {
     role: oneOf([...apiKeyRoles, "session"]),
-    tenant_id: textOrNull("Null if the session sees all tenants."),
+    tenant_id: textOrNull("Null if the session has access to all tenants."),
     expires_at: instant("Expiry, regardless of activity."),
     idle_until: instant("Expiry without activity."),
     version: Type.String("Version of the server."),
-    dev: Type.Boolean("The server runs in development mode."),
+    dev: Type.Boolean("Whether the server runs in development mode."),
   },
   { title: "Session" },
 );
@@ -38,7 +38,7 @@ export const loginCodeSchema = closed(
 
 const available = Type.Boolean();
 
-/** State of the responding process. */
+/** State of the process that responds. */
 export const systemSchema = closed(
   {
     version: Type.String(),
@@ -48,7 +48,7 @@ export const systemSchema = closed(
     ready: Type.Boolean("As in `/readyz`."),
     reasons: Type.Array(Type.String()),
     warnings: Type.Array(Type.String(), {
-      description: "Configured features whose role no process of the deployment runs.",
+      description: "Configured features that require a role that no process of the deployment runs.",
     }),
     worker_pools: nullableSchema(
       Type.Array(closed({ name: Type.String(), workers: Type.Integer("Number of live workers.") }), {
@@ -82,8 +82,8 @@ export const systemSchema = closed(
 export const indexSchema = closed(
   {
     service: Type.Literal("posthorn"),
-    documentation: Type.String("For people."),
-    openapi: Type.String("For programs."),
+    documentation: Type.String("URL of the human-readable API documentation."),
+    openapi: Type.String("URL of the machine-readable OpenAPI document."),
   },
   { title: "Index" },
 );

@@ -5,7 +5,7 @@ import { tenantIdSchema } from "./schema.ts";
 
 export const tenantFields = {
   name: line({ lengthMin: 1, lengthMax: 255, doc: "Display name." }),
-  rateLimit: nullable(object(rateLimitFields, { doc: "Limit over all its webhooks." })),
+  rateLimit: nullable(object(rateLimitFields, { doc: "Limit for all webhooks of the tenant combined." })),
   webhooksMax: nullable(integer({ min: 0, max: 1_000_000, doc: "Maximum number of webhooks." })),
   workerPool: workerPoolField,
 } satisfies Fields;
@@ -18,7 +18,10 @@ const shown = {
   updatedAt: time({ doc: "When it was last changed." }),
 } satisfies Fields;
 
-/** The owner of webhooks and events. `default` always exists. Without a rate limit or a maximum it has none. */
+/**
+ * The owner of webhooks and events. The tenant `default` always exists. If no rate limit or maximum is set, the tenant
+ * has none.
+ */
 export type Tenant = StoredOf<typeof shown>;
 
 export const tenantResource = defineResource({

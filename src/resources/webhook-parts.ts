@@ -39,12 +39,15 @@ import {
 /** Payloads are kept this long by default. */
 const ageMsMax = 30 * 86_400_000;
 
-/** For one request. A shorter timeout is likely a mistake: many receivers need longer for their first TLS handshake. */
+/**
+ * Applies to one request. A shorter timeout is likely a mistake, because many receivers need longer for their first TLS
+ * handshake.
+ */
 export const timeoutBounds = { min: 100, max: attemptTimeoutMsMax };
 
 const delay = integer({ min: 0, max: scheduleDelayMsMax });
 
-/** `retry_config`: either the exponential fields of WDS-46 to 51, or a list of delays. */
+/** `retry_config` contains either the exponential backoff fields of WDS-46 to WDS-51, or a list of delays. */
 export const retryFields = {
   maxAttempts: integer({
     min: 1,
@@ -61,22 +64,21 @@ export const retryFields = {
     doc: "Factor by which the timeout grows with each attempt, up to three times the initial timeout.",
   }),
   scheduleMs: list(delay, {
-    // The first request needs no delay.
+    // One less, because the first request needs no delay.
     countMax: scheduleAttemptsMax - 1,
-    doc: "Delays between requests, instead of the exponential fields.",
+    doc: "Delays between requests in milliseconds. Replaces the exponential backoff fields.",
     examples: [[5_000, 60_000, 600_000]],
   }),
-  maxAgeMs: integer({ min: 1_000, max: ageMsMax, doc: "A delivery older than this is dead-lettered." }),
+  maxAgeMs: integer({ min: 1_000, max: ageMsMax, doc: "A delivery older than this becomes a dead letter." }),
 } satisfies Fields;
 export type RetryInput = InputOf<typeof retryFields>;
 
-/** WDS-52 to 57. */
 export const circuitBreakerFields = {
   enabled: flag(),
   errorThresholdPercentage: decimal({
     min: 1,
     max: 100,
-    doc: "The circuit opens when this share of the calls in a window failed.",
+    doc: "The circuit opens when this share of the calls in a window has failed.",
   }),
   minimumThroughput: integer({
     min: 1,
@@ -94,7 +96,7 @@ export const circuitBreakerFields = {
 
 export const circuitBreakerShown = {
   ...circuitBreakerFields,
-  forceOpenUntil: nullable(time({ doc: "Forced open by hand until this time." })),
+  forceOpenUntil: nullable(time({ doc: "Manually forced open until this time." })),
 } satisfies Fields;
 
 export const agreementFields = {
@@ -119,7 +121,7 @@ export const verificationFields = {
 } satisfies Fields;
 export type VerificationInput = InputOf<typeof verificationFields>;
 
-// As shown.
+// The form shown in responses.
 
 export const verificationSchema = closed(
   {
@@ -202,7 +204,7 @@ export const credentialFields = {
     secret(
       word({
         lengthMax: 2_048,
-        // RFC 6750; other characters would not survive in the header.
+        // The characters allowed by RFC 6750; others would not survive in the header.
         pattern: "^[A-Za-z0-9\\-._~+\\/]+={0,2}$",
         rule: "a token of letters, digits and -._~+/",
         doc: "Sent as `Authorization: Bearer`; stored encrypted and never shown.",
@@ -232,7 +234,7 @@ export const credentialFields = {
   oauth2: nullable(
     object(oauth2Fields, {
       title: "OAuth2ClientInput",
-      doc: "Client credentials (RFC 6749, 4.4) that get a bearer token for each delivery.",
+      doc: "Client credentials (RFC 6749, section 4.4) used to obtain the bearer token for deliveries.",
       examples: [{ token_url: "https://auth.example.com/token", client_id: "posthorn", client_secret: "…" }],
     }),
   ),

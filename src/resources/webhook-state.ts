@@ -90,7 +90,7 @@ const by = Type.Unsafe<Record<string, unknown> | null>({
   ...closed(
     {
       kind: oneOf(auditActorKinds),
-      key_name: textOrNull("Name of the API key at that time."),
+      key_name: textOrNull("Name of the API key when the change was made."),
       reference: textOrNull("The person for whom the session was opened."),
     },
     { title: "HistoryActor" },
@@ -103,7 +103,7 @@ const by = Type.Unsafe<Record<string, unknown> | null>({
 const changes = Type.Unsafe<Record<string, unknown>>({
   type: "object",
   description:
-    "By field of the webhook: the previous value, if any, and the new one. Secrets and credentials are not recorded.",
+    "Keyed by field of the webhook: the previous value, if any, and the new one. Secrets and credentials are not recorded.",
   additionalProperties: {
     type: "object",
     title: "WebhookFieldChange",
@@ -213,7 +213,7 @@ export const secretSchema = closed(
     secret: textOrNull("Null for a webhook that signs only with Ed25519."),
     previous: nullableSchema(
       closed(
-        { secret: Type.String(), expires_at: instant("Both secrets are valid until then.") },
+        { secret: Type.String(), expires_at: instant("Both secrets are valid until this time.") },
         { title: "PreviousSecret" },
       ),
     ),
@@ -250,15 +250,17 @@ export const backlogSchema = closed(
       { high: waiting("high"), normal: waiting("normal"), low: waiting("low") },
       { title: "WaitingByPriority", description: "Includes requests in flight." },
     ),
-    total: Type.Integer({ minimum: 0, description: "All priorities, counted up to 10,000." }),
-    more: Type.Boolean("More than 10,000 are waiting; the oldest is that of the counted ones."),
+    total: Type.Integer({ minimum: 0, description: "Total of all priorities, counted up to 10,000." }),
+    more: Type.Boolean(
+      "True if more than 10,000 deliveries are waiting. The oldest is then the oldest of the counted ones.",
+    ),
     oldest_created_at: instantOrNull(
       "When the oldest waiting delivery was created; null if none is waiting.",
     ),
-    accepted_per_second: Type.Number("Over the last five minutes and the current one."),
+    accepted_per_second: Type.Number("Average over the last five minutes and the current minute."),
     drain_seconds: nullableSchema(
       Type.Number(
-        "Time to drain at the current rate if nothing more is published. Null if unknown: nothing was accepted lately, or more is waiting than was counted.",
+        "Time to drain at the current rate if nothing more is published. Null if unknown: nothing was accepted recently, or more deliveries are waiting than were counted.",
       ),
     ),
   },

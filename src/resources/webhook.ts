@@ -66,7 +66,7 @@ import {
 const signing: Group = {
   api: "signing",
   title: "Signing",
-  doc: "`v1` is HMAC-SHA256 and `v1a` is Ed25519 of Standard Webhooks; the others are `X-Webhook-Signature` and RFC 9421. Null uses the profile's default; the profile also lists the allowed schemes.",
+  doc: "`v1` (HMAC-SHA256) and `v1a` (Ed25519) are the schemes of Standard Webhooks. The other values select the `X-Webhook-Signature` header and HTTP Message Signatures (RFC 9421). If null, the profile's default applies; the profile lists the allowed schemes.",
   isComplete: true,
 };
 
@@ -82,14 +82,14 @@ export const webhookFields = {
     list(eventPatternField, {
       countMax: 100,
       isSet: true,
-      doc: "Event types; `order.*` matches all below `order.`, `*` matches all.",
+      doc: "Event types; `order.*` matches all types that begin with `order.`, `*` matches all types.",
     }),
   ),
   secret: onlyForCreation(secretField),
   tenantId: onlyForCreation(tenantIdField),
   description: text({ lengthMax: 1_024, doc: "Free-form description." }),
   ownerId: nullable(line({ lengthMin: 1, lengthMax: 255 })),
-  active: flag({ doc: "False keeps the webhook without sending." }),
+  active: flag({ doc: "If false, the webhook is kept but nothing is sent." }),
   profile: choice(
     profiles.map(({ name }) => name),
     { doc: "Delivery profile; see /v1/profiles.", examples: ["standard"] },
@@ -102,7 +102,7 @@ export const webhookFields = {
     }),
   ),
   payloadFormat: nullable(
-    choice(payloadFormats, { doc: "A payload format of the profile; null uses its first." }),
+    choice(payloadFormats, { doc: "A payload format of the profile; null selects its first format." }),
   ),
   ...credentialFields,
   http2: nullable(flag({ doc: "Use HTTP/2 if the receiver offers it." })),
@@ -111,13 +111,13 @@ export const webhookFields = {
   ),
   traceContext: nullable(
     choice(tracePolicies, {
-      doc: "What the receiver gets of the trace that an event was published in. `forward`: `traceparent` if the publisher sent one; `forward_with_state`: also `tracestate`, for receivers that agreed to it; `always`: a `traceparent` for every event; `off`: nothing.",
+      doc: "What the receiver gets of the trace in which an event was published. `forward`: `traceparent` if the publisher sent one; `forward_with_state`: also `tracestate`, for receivers that agreed to it; `always`: a `traceparent` for every event; `off`: nothing.",
     }),
   ),
   agreements: nullable(
     object(agreementFields, {
       title: "AgreementsInput",
-      doc: "Agreements between owner and receiver that change the profile; absent members keep their value.",
+      doc: "Agreements between owner and receiver that change the profile; omitted fields keep their values.",
     }),
   ),
   retry: nullable(
@@ -149,7 +149,7 @@ export const webhookFields = {
   verification: nullable(
     objectOrText(verificationFields, {
       shorthand: "method",
-      doc: "How the receiver proves that it wants the events: `challenge` returns a text, `cloudevents` grants permission by OPTIONS or callback, `dns` is a TXT record of its domain. Until then the webhook is `unverified`.",
+      doc: "How the receiver proves that it wants the events: with `challenge` it returns a string, with `cloudevents` it grants permission by OPTIONS or callback, with `dns` its domain has a TXT record. Until then the webhook is `unverified`.",
       examples: ["challenge", { method: "cloudevents", requested_rate_per_minute: 120 }],
     }),
   ),
@@ -158,7 +158,7 @@ export const webhookFields = {
 /** Everything a caller may set. An absent field keeps its value on update and takes the default on create. */
 export type WebhookInput = InputOf<typeof webhookFields>;
 
-/** Fields whose stored form is not the given one; see features/webhooks. */
+/** Fields whose stored form differs from the input; see features/webhooks. */
 const withOwnCode = [
   "secret",
   "active",
@@ -174,17 +174,19 @@ const withOwnCode = [
   "verifyUrl",
 ] as const;
 
-/** Stored as given; null resets them to `webhookDefaults`. A new field is one of these unless it is named here. */
+/**
+ * Stored unchanged; null resets them to `webhookDefaults`. A new field belongs to this group unless it is named here.
+ */
 export const webhookPlainFields = without(webhookFields, [...withOwnCode, "url", "tenantId", "agreements"]);
 
-/** For these fields a webhook shows the stored value; for the others, the value in force or less. */
+/** For these fields, a webhook shows the stored value. For the others, it shows the effective value or a part of it. */
 export const webhookShownAsStored = asStored({
   tenantId: webhookFields.tenantId,
   ownerId: webhookFields.ownerId,
   ...without(webhookFields, [...withOwnCode, "tenantId", "ownerId", "profile", "schemes", "payloadFormat"]),
 });
 
-/** Null in the input resets to a default, so only fields without one are null in the output. */
+/** Null in the input resets a field to its default, so only fields without a default can be null in the output. */
 function asStored<Name extends keyof Webhook>(
   fields: Readonly<Record<Name, Field>>,
 ): { readonly [Each in Name]: Field<Webhook[Each]> } {
@@ -199,7 +201,10 @@ function asStored<Name extends keyof Webhook>(
 /** Fields that contradict each other, and a message that continues a sentence about each of them. */
 type Contradiction = readonly [fields: readonly string[], message: string];
 
-/** Rules over several fields, checked after a change was merged. Those about credentials are in features/webhooks. */
+/**
+ * Rules that involve several fields. They are checked after a change has been merged. Rules about credentials are in
+ * features/webhooks.
+ */
 export function* webhookRules(webhook: Webhook, profile: Profile): Iterable<Contradiction> {
   const { name, payloadFormats: formats, signatureSchemesAllowed: schemes, registration } = profile;
   if (webhook.payloadFormat !== null && !formats.includes(webhook.payloadFormat))
@@ -218,7 +223,7 @@ export function* webhookRules(webhook: Webhook, profile: Profile): Iterable<Cont
     ];
 }
 
-/** What customers may set in the portal; the other fields belong to the tenant. */
+/** Fields that customers may set in the portal; only the tenant may set the others. */
 const customerFields = [
   "url",
   "events",
@@ -252,36 +257,36 @@ export const webhookFilters = {
   health: list(choice(webhookHealthStates), {
     ...repeated,
     doc:
-      "One state per webhook: `suspended`, `disabled` or `unverified` by its status; otherwise `paused` if paused by hand; otherwise `circuit_open` " +
-      "while its circuit is not closed; otherwise `failing` if the last three attempts or most of the last eight failed; otherwise " +
+      "One state per webhook, the first that applies: `suspended`, `disabled` or `unverified` (its status); `paused` (manually); `circuit_open`" +
+      "(its circuit is not closed); `failing` (the last three attempts, or most of the last eight, failed);" +
       "`healthy`. May be repeated.",
   }),
   failing: flag({
     doc: "True for webhooks with a failed attempt since the last accepted one, false for all others.",
   }),
-  paused: flag({ doc: "True for webhooks that were paused by hand, false for all others." }),
+  paused: flag({ doc: "True for webhooks that were paused manually, false for all others." }),
   text: line({
     lengthMin: 1,
     lengthMax: 255,
     api: "q",
-    doc: "Text in the URL or the description; case-insensitive.",
+    doc: "Case-insensitive substring of the URL or the description.",
   }),
   sort: choice(webhookOrders, {
     default: "created",
     doc:
       "`created`: newest first. `last_failure`: most recent failure first, webhooks without failures last. `failures`: most " +
-      "failed attempts of the last 24 hours first. `failure_rate`: of the last 24 hours; equal rates by number of failed " +
-      "attempts. `backlog`: most waiting deliveries first, counted up to 10,000 per webhook; webhooks beyond that by number of " +
-      "attempts of the last 24 hours.",
+      "failed attempts in the last 24 hours first. `failure_rate`: of the last 24 hours; equal rates are ordered by number of failed" +
+      "attempts. `backlog`: most waiting deliveries first, counted up to 10,000 per webhook; webhooks beyond that are ordered by number of" +
+      "attempts in the last 24 hours.",
   }),
   tenantId: tenantIdField,
 } satisfies Fields;
 
 export const webhookHealthSchema = oneOf(webhookHealthStates, {
   description:
-    "The first that applies: `suspended`, `disabled` or `unverified` by its status; `paused` manually; " +
-    "`circuit_open` while its circuit is not closed; `failing` if its last three attempts (or all, if there were " +
-    "fewer) or most of the last eight failed; `healthy`.",
+    "The first that applies: `suspended`, `disabled` or `unverified` (its status); `paused` (manually);" +
+    "`circuit_open` (its circuit is not closed); `failing` (its last three attempts failed, or all if there were" +
+    "fewer, or most of the last eight); `healthy`.",
 });
 
 const webhookProperties = {
@@ -345,8 +350,8 @@ const webhookStatisticsSchema = closed(
 /** Added by `include=backlog`. */
 const webhookWaitingSchema = closed(
   {
-    total: Type.Integer({ minimum: 0, description: "All priorities, counted up to 10,000." }),
-    more: Type.Boolean("Whether more than 10,000 are waiting."),
+    total: Type.Integer({ minimum: 0, description: "Total of all priorities, counted up to 10,000." }),
+    more: Type.Boolean("Whether more than 10,000 deliveries are waiting."),
     oldest_created_at: instantOrNull(
       "When the oldest waiting delivery was created; null if none is waiting.",
     ),
@@ -367,7 +372,7 @@ export const webhookListSchema = closed(
   {
     ...listOf(listedWebhookSchema, "WebhookList").properties,
     searched_to: instantOrNull(
-      "When sorted by failure rate: webhooks whose last failure is older were not examined. Otherwise null.",
+      "When sorted by failure rate, webhooks whose last failure is before this time were not examined; otherwise null.",
     ),
     complete: Type.Boolean(
       "False if the time limit did not allow sorting all webhooks: those not examined are at the end.",

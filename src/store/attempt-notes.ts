@@ -14,7 +14,7 @@ import type {
 } from "../ports/store/deliveries.ts";
 import type { ProblemBatch, ProblemFact } from "../ports/store/delivery-problems.ts";
 
-/** Settlements that come with an event: its deliveries were attempted before it was stored. */
+/** Settlements of attempts that were made before their event was stored; they are written together with the event. */
 export function attemptedOf(
   { attempted = [] }: PublishCommand,
   result: PublishResult | undefined,
@@ -26,7 +26,9 @@ export function attemptedOf(
   });
 }
 
-/** The failures of a batch, including those that came with events, and whether each was written. */
+/**
+ * The failures of a batch, including those of settlements written together with an event, and whether each was written.
+ */
 export function withPassedOn(
   batch: ProblemBatch,
   settled: readonly SettlementResult[],
@@ -45,7 +47,8 @@ export function withPassedOn(
 }
 
 /**
- * Notes of an attempt in the format of both stores: text, because most attempts have none and they are never searched.
+ * Attempt notes in the format of both stores. They are text, because most attempts have none and notes are never
+ * searched.
  */
 export function attemptNotesText(notes: AttemptNotes | null): string | null {
   if (notes === null) return null;

@@ -80,12 +80,12 @@ export function claimedSql(
     e.relayed, d.retried_at, d.retried_attempts`;
 }
 
-/** The texts that rows refer to by number. */
+/** The strings that rows reference by number. */
 interface Strings {
   text(ref: number): string;
 }
 
-/** `first` is the position of the first of these columns. */
+/** `first` is the position of the first claimed-delivery column. */
 export function toClaimedDelivery(
   row: readonly unknown[],
   first: number,

@@ -43,10 +43,10 @@ export const formatCodes = codec<PayloadFormatName>(payloadFormats);
 export const orderingCodes = codec<OrderingGuarantee>(orderingGuarantees);
 
 export const exhausted = stateCodes.encode.exhausted;
-/** Deliveries with a code up to this one wait for a request. */
+/** States with a code up to this one belong to deliveries that wait for a request. */
 export const waitingMax = Math.max(...waitingStates.map((state) => stateCodes.encode[state]));
 
-/** The columns that an UPDATE sets when an event ends deliveries. */
+/** The columns that an UPDATE sets when an event ends a delivery. */
 export function endingSql({ state, reason }: Ending): string {
   return `state = ${stateCodes.encode[state]}, reason = '${reason}'`;
 }
@@ -89,14 +89,15 @@ const none: readonly DeliveryRetry[] = [];
 
 /**
  * The queue position orders the waiting deliveries of a lane. It is a single number, so that one index serves all lanes
- * (column `queue_position`). Ordered lanes use the publish order, whatever the priority or due time; a delivery that was
- * retried after its end goes behind all that waited then (`order_position`). Other lanes use priority, then due time.
+ * (column `queue_position`). Ordered lanes use the publish order, regardless of the priority or due time. A delivery
+ * that is retried after it ended moves behind all deliveries that are waiting at that time (`order_position`). Other
+ * lanes use priority, then due time.
  */
 export const tierSpan = 2 ** 48;
 export const queuePositionMax = 3 * tierSpan - 1;
 
 interface Place {
-  /** Its stored order position; before the first retry, its publish position. */
+  /** The stored order position of the delivery; before the first retry, its publish position. */
   readonly order: number;
   readonly priority: number;
   readonly dueAt: number;
@@ -111,13 +112,13 @@ export function withinTier(timeMs: number): number {
   return Math.min(Math.max(timeMs, 0), tierSpan - 1);
 }
 
-/** PostgreSQL cannot store U+0000, which receivers may send: it becomes U+FFFD. */
+/** PostgreSQL cannot store U+0000, which receivers may send. It is replaced by U+FFFD. */
 export function storable(text: string): string {
   return text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text;
 }
 
 /**
- * Makes every text of a JSON document readable for PostgreSQL: escaped halves of surrogate pairs and escaped U+0000
+ * Makes every string of a JSON document readable for PostgreSQL: escaped halves of surrogate pairs and escaped U+0000
  * become U+FFFD. `JSON.stringify` writes both as escapes, so older versions stored them.
  */
 export function storableDocument(document: string): string {
@@ -133,7 +134,7 @@ const escapes =
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** Whether a row can have this id. Any other text would make the statement fail instead of finding nothing. */
+/** Whether a row can have this id. Any other text would make the statement fail instead of returning no rows. */
 export function isStoredId(id: string): boolean {
   return uuidForm.test(id);
 }

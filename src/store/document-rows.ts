@@ -1,10 +1,10 @@
 import type { WebhookRuntimeState } from "../ports/store/deliveries.ts";
 import type { IdempotencyClaim, IdempotencyState } from "../ports/store/idempotency.ts";
 
-/** The answer of the earlier call; null while it has none. */
+/** The result of the earlier call; null if it has no result yet. */
 export function answerOf(
   fingerprint: string,
-  /** Null while the call runs, or after a crash. */ status: number | null,
+  /** Null while the call is running, or after a crash. */ status: number | null,
   body: string | null,
   entry: IdempotencyClaim,
 ): Exclude<IdempotencyState, { readonly kind: "claimed" | "running" }> | null {

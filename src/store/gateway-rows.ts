@@ -13,7 +13,7 @@ import type {
 import { clocksDifferMs, type SearchPage } from "../ports/store/search.ts";
 import { uuidV7Floor, uuidV7TimeMs } from "../domain/uuid.ts";
 
-/** A row as both stores select it. */
+/** A row in the form in which both stores select it. */
 export type RequestRow = readonly [document: string, bookmark: string | null, body: Uint8Array | null];
 
 export function requestColumns(body: string): string {
@@ -78,7 +78,7 @@ export function requestConditions(
   return [...given, `bookmark IS ${bookmarked ? "NOT NULL" : "NULL"}`];
 }
 
-/** Ids that bound the rows of a search, both excluded. */
+/** Ids that bound the rows of a search; both bounds are exclusive. */
 export function requestSpan({ filter: { from, to }, after }: Pick<RequestSearch, "filter" | "after">): {
   readonly above: string;
   readonly below: string;
@@ -90,10 +90,10 @@ export function requestSpan({ filter: { from, to }, after }: Pick<RequestSearch,
   };
 }
 
-/** Greater than all ids. */
+/** Greater than every id. */
 const lastId = "g";
 
-/** Ids contain the time, so the last id shows how far the search came. */
+/** Ids contain the time, so the last id shows how far the search got. */
 export function requestPage(
   rows: readonly ReceivedRequest[],
   next: string | null,
@@ -108,7 +108,7 @@ export function requestDocument(request: ReceivedRequest): string {
   return JSON.stringify({ ...request, bookmark: undefined, body: undefined });
 }
 
-/** The parts of a request that are held for connections. */
+/** The messages of a request that are held for connections. */
 export function heldOf({ id, eventId, forwards }: ReceivedRequest): readonly HeldMessage[] {
   if (eventId === null) return [];
   return forwards
@@ -116,7 +116,7 @@ export function heldOf({ id, eventId, forwards }: ReceivedRequest): readonly Hel
     .map(({ connectionId }) => ({ connectionId, requestId: id, eventId }));
 }
 
-/** The request with the outcome of its held messages; each request once. */
+/** The request with the outcomes of its held messages. */
 export function settledRequest(
   request: ReceivedRequest,
   messages: readonly SettledMessage[],
@@ -129,7 +129,10 @@ export function settledRequest(
   return { ...request, forwards };
 }
 
-/** The document of a connection whose release ended; null when it was paused, resumed or changed in between. */
+/**
+ * The document of a connection whose release has ended; null if the connection was paused, resumed or changed during
+ * the release.
+ */
 export function releasedConnection(document: string, releasingSince: number): Connection | null {
   const connection = parseLossless(document) as Connection;
   if (connection.pausedAt !== null || connection.releasingSince !== releasingSince) return null;
@@ -155,7 +158,7 @@ export function toRecent([sourceId, outcome, count, lastReceivedAt]: RecentRow):
 
 export type AnswerRow = readonly [fingerprint: string, expiresAt: number | bigint, result: string | null];
 
-/** The answer to a claim whose key already has an entry. */
+/** The result of a claim whose key already has an entry. */
 export function answerOutcome(row: AnswerRow, fingerprint: string): AnswerOutcome {
   const [known, expiresAt, result] = row;
   if (known !== fingerprint) return { kind: "mismatch" };

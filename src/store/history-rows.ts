@@ -23,7 +23,7 @@ import {
   stateCodes,
 } from "./column-values.ts";
 
-/** Waiting deliveries of one priority, as both stores select them. */
+/** The waiting deliveries of one priority, as both stores select them. */
 export type BacklogRow = [priority: number, count: number, oldestCreatedAt: number];
 
 /** Several rows may belong to one priority. */
@@ -81,10 +81,10 @@ export type DeliveryRow = [
   retries: string | null,
   replayOf: string | null,
   replayedBy: string | null,
-  /** All null if there is none. */
+  /** All columns are null if there is no last attempt. */
   ...lastAttempt: AttemptRow,
 ];
-/** Number of columns before those of the last attempt. */
+/** Number of columns before the columns of the last attempt. */
 const deliveryColumnCount = 23;
 
 /** The columns of a delivery `d`, its event `e` and its last attempt `a`. The stores number attempts differently. */
@@ -99,7 +99,7 @@ export function attemptColumnsWith(number: string): string {
   a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at, a.notes`;
 }
 
-/** Rows of other tenants count as missing. */
+/** Rows of other tenants are treated as missing. */
 export function ownedBy<Row extends { readonly tenantId: string }>(
   tenantId: string | null,
   row: Row | null | undefined,
@@ -124,18 +124,18 @@ export type AttemptRow = [
   notes: string | null,
 ];
 
-/** Resolves the numbers of strings and lanes that rows contain. */
+/** Resolves the numbers of strings and lanes in rows. */
 export interface StoredNames {
   text(ref: number): string;
   lane(ref: number): LaneKey;
 }
 
-/** An event as the port shows it. */
+/** Converts an event to the form of the port. */
 export function toStoredEvent(row: EventRow, names: StoredNames): StoredEvent {
   return { ...toEventSummary(row, names), body: row[12] };
 }
 
-/** The same for a row that was read without its body. */
+/** Converts an event row that was read without its body. */
 export function toEventSummary(row: EventRow, names: StoredNames): EventSummary {
   return {
     position: row[0],
@@ -156,7 +156,7 @@ export function toEventSummary(row: EventRow, names: StoredNames): EventSummary 
   };
 }
 
-/** A delivery as the port shows it. */
+/** Converts a delivery to the form of the port. */
 export function toStoredDelivery(row: DeliveryRow, names: StoredNames): StoredDelivery {
   const attempt = row.slice(deliveryColumnCount) as AttemptRow;
   const lastAttempt = (attempt[0] as number | null) === null ? null : toAttempt(attempt);
@@ -191,7 +191,7 @@ export function toStoredDelivery(row: DeliveryRow, names: StoredNames): StoredDe
   };
 }
 
-/** An attempt as the port shows it. */
+/** Converts an attempt to the form of the port. */
 export function toAttempt(row: AttemptRow): AttemptRecord {
   return {
     number: row[0],
@@ -210,7 +210,9 @@ export function toAttempt(row: AttemptRow): AttemptRecord {
   };
 }
 
-/** A page of an operation's deliveries, counted by state; one row more than `limit` means there is another page. */
+/**
+ * A page of an operation's deliveries, counted by state. One row more than `limit` means that there is another page.
+ */
 export function countedByState(
   rows: readonly (readonly [seq: number, state: number])[],
   limit: number,

@@ -5,8 +5,8 @@ import { migrations as postgres } from "./postgres/migrations.ts";
 import { migrations as sqlite } from "./sqlite/migrations.ts";
 
 /**
- * The beginning of each checksum, by name. Until 0.1.0 is released, a change of a schema changes its line, and databases
- * of earlier development versions are refused. From then on add lines, and never change them.
+ * The beginning of each checksum, by name. Until 0.1.0 is released, update the line of a changed schema; databases of
+ * earlier development versions are then refused. After the release, only add lines and never change them.
  */
 const released = {
   sqlite: { schema: "57c3cbf1e9732df8" },

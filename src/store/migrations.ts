@@ -22,7 +22,7 @@ class MigrationMismatchError extends Error {
   }
 }
 
-/** Until 0.1.0, migration 1 changed with every change of the schema, so its checksum identifies development versions. */
+/** Until 0.1.0, every change of the schema modified migration 1, so its checksum identifies development versions. */
 class DevelopmentSchemaError extends Error {
   override readonly name = "DevelopmentSchemaError";
 
@@ -36,19 +36,19 @@ class DevelopmentSchemaError extends Error {
 
 /** One step of a schema. A released one never changes, because databases store its checksum. */
 export interface Migration {
-  /** Counts up from 1. */
+  /** Numbers start at 1. */
   readonly number: number;
   readonly name: string;
   readonly sql: string;
 }
 
 export interface MigrationPlan {
-  /** The database's current version; 0 for an empty one. */
+  /** The current version of the database; 0 for an empty database. */
   readonly from: number;
   readonly pending: readonly Migration[];
 }
 
-/** An applied migration as the database records it. */
+/** An applied migration as recorded in the database. */
 export interface AppliedMigration {
   readonly number: number;
   readonly name: string;

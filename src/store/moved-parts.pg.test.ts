@@ -10,7 +10,7 @@ import { preparePostgres } from "./postgres/open.ts";
 import { storedPart } from "./sqlite/move/moving-rows.ts";
 import { databaseFile, openSqliteStore } from "./sqlite/open.ts";
 
-/** `table.column` of all tables. */
+/** `table.column` for every column of all tables. */
 type Columns = readonly (readonly [table: string, column: string])[];
 
 const advice =

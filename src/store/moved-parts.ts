@@ -8,36 +8,36 @@ import type {
 } from "../ports/store/moving.ts";
 import { storable } from "./column-values.ts";
 
-/** Where the contents of a store moved to, and when (Unix milliseconds). */
+/** Where the contents of a store were moved, and when (Unix milliseconds). */
 export interface MovedTo {
-  /** Without credentials. */
+  /** Contains no credentials. */
   readonly place: string;
   readonly at: number;
 }
 
-/** Serving from here would deliver messages twice, or deliver only some of them. */
+/** If this store were used, messages would be delivered twice, or only some of them would be delivered. */
 class StoreMovedError extends Error {
   override readonly name = "StoreMovedError";
 }
 
 export function movedAway(store: string, { place, at }: MovedTo): StoreMovedError {
   return new StoreMovedError(
-    `everything in ${store} moved to ${place} on ${new Date(at).toISOString().slice(0, 16)}Z; serve from there, or, to ` +
-      "go back to what was here then, run: posthorn move --reopen",
+    `everything in ${store} was moved to ${place} on ${new Date(at).toISOString().slice(0, 16)}Z; serve from there, or, to` +
+      "return to the data as it was before the move, run: posthorn move --reopen",
   );
 }
 
-/** A repeated move, or one from a store that is no longer in service. */
+/** The move was repeated, or the source store is no longer in service. */
 export function movedAlready(store: string, { place, at }: MovedTo): StoreMovedError {
   return new StoreMovedError(
-    `the move of ${store} is already complete: everything moved to ${place} on ${new Date(at).toISOString().slice(0, 16)}Z. ` +
-      `Serve from there; to go back to what was in ${store} then, run: posthorn move --reopen ${store}`,
+    `the move of ${store} is already complete: everything was moved to ${place} on ${new Date(at).toISOString().slice(0, 16)}Z.` +
+      `Serve from there; to return to the data of ${store} as it was before the move, run: posthorn move --reopen ${store}`,
   );
 }
 
 export function movingHere(store: string): StoreMovedError {
   return new StoreMovedError(
-    `a move into ${store} is not complete: run the same posthorn move again, it continues where it stopped`,
+    `a move into ${store} is not complete: run the same posthorn move again to continue where it stopped`,
   );
 }
 
@@ -60,7 +60,7 @@ const needsEmpty = "a move needs an empty database";
 
 export function holdsSomething(store: string, what: string): StoreMovedError {
   const name = what.split(" WHERE ")[0]?.replace("_", " ") ?? "";
-  return new StoreMovedError(`${store} holds ${name} already: ${needsEmpty}`);
+  return new StoreMovedError(`${store} already contains ${name}: ${needsEmpty}`);
 }
 
 export function otherMoveInto(store: string, source: string): StoreMovedError {
@@ -85,10 +85,10 @@ function movedValue(kind: MovedKind, value: Stored): MovedValue {
   return value as MovedValue;
 }
 
-/** A stretch as both stores record it. */
+/** A copied key range as both stores record it. */
 export type KeptRow = [number: number, upTo: string, rows: number, digest: string, fingerprint: string];
 
-/** In order; each begins where the previous one ends. */
+/** Ranges in order; each begins where the previous one ends. */
 export function keptStretches(rows: readonly KeptRow[]): readonly KeptStretch[] {
   let after: MovedKey | null = null;
   return rows.map(([number, upToText, count, digest, fingerprint]) => {
@@ -100,9 +100,9 @@ export function keptStretches(rows: readonly KeptRow[]): readonly KeptStretch[] 
 }
 
 /**
- * Everything that moves from one store to another, in the order in which it moves: rows follow the rows that they refer
- * to by number. Columns have PostgreSQL's names. Everything else is derived from these rows, or belongs to one store
- * alone; moved-parts.pg.test.ts checks every table of both.
+ * Everything that is moved from one store to another, in the order in which it is moved: rows follow the rows that they
+ * reference by number. Columns have the names used in PostgreSQL. All other data is derived from these rows, or belongs
+ * to one store only; moved-parts.pg.test.ts checks every table of both stores.
  */
 export const movedParts: readonly MovedPart[] = [
   part("strings", { ref: "integer" }, { string: "text" }),
@@ -362,7 +362,10 @@ export const movedParts: readonly MovedPart[] = [
   part("portal_logos", { tenant: "text", scheme: "text" }, { media_type: "text", bytes: "bytes" }),
 ];
 
-/** A store with rows in one of these tables is in use; every server that was started once has the default tenant. */
+/**
+ * A store with rows in one of these tables is in use. The tenants table does not count, because every server that was
+ * started once has the default tenant.
+ */
 export const tellingTables = [
   "webhooks",
   "events",
@@ -373,7 +376,7 @@ export const tellingTables = [
   "tenants WHERE id <> 'default'",
 ];
 
-/** Tables that do not move, with the reason. */
+/** Tables that are not moved, with the reason. */
 export const unmovedTables: ReadonlyMap<string, string> = new Map([
   ["migrations", "each store has its own"],
   ["deployment", "each deployment has its own id; the digest key is handed over"],

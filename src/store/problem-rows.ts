@@ -22,7 +22,7 @@ import type {
 import type { SearchPage } from "../ports/store/search.ts";
 import { categoryCodes, decodeOrNull } from "./column-values.ts";
 
-/** Part of the stored format. */
+/** The values are part of the stored format. */
 const problemStateCodes: Readonly<Record<StoredProblemState, number>> = {
   noticed: 0,
   open: 1,
@@ -40,14 +40,14 @@ export const forgottenSql = (noticedBefore: string, resolvedBefore: string): str
 
 export const unresolvedSql = `state IN (${open}, ${recoveringCode})`;
 
-/** A row as both stores select it. */
+/** A row in the form in which both stores select it. */
 export type ProblemRow = [position: number, document: string];
 
 export function toProblem([position, document]: ProblemRow): StoredProblem {
   return { ...(JSON.parse(document) as DeliveryProblem), position };
 }
 
-/** Columns of a row besides its document, without the position, in column order. */
+/** Columns of a row in addition to its document, in column order and without the position. */
 export function problemColumns(
   problem: DeliveryProblem,
 ): readonly [
@@ -70,8 +70,8 @@ export function problemDocument(problem: DeliveryProblem & { readonly position?:
 }
 
 /**
- * Whether a row is in one of the states that are shown. The arguments are parameters: the time, and whether each of
- * `problemStates` is shown.
+ * Whether a row is in one of the states to show. The arguments are parameters: the time, and for each of
+ * `problemStates` whether it is shown.
  */
 export function shownSql(
   now: string,
@@ -87,10 +87,10 @@ export function shownSql(
   return `(${conditions.map((condition) => `(${condition})`).join(" OR ")})`;
 }
 
-/** Rows examined in one step of a search. */
+/** Number of rows examined in one step of a search. */
 export const problemRowsAtOnce = 2_000;
 
-/** `last` is the lowest position examined; null when none is left. */
+/** `last` is the lowest position examined; null if no rows are left. */
 export function problemPage(
   found: readonly ProblemRow[],
   limit: number,
@@ -120,10 +120,10 @@ export type EarlierRow = [
   errorMessage: string | null,
 ];
 
-/** Number of earlier attempts examined; a failure that alternates with more others counts again. */
+/** Number of earlier attempts examined. A failure that alternates with more than this many others is counted again. */
 export const earlierMax = 8;
 
-/** Facts with an earlier attempt. */
+/** Facts with the earlier attempts of their deliveries. */
 export function repeatable(facts: readonly ProblemFact[]): readonly ProblemFact[] {
   return facts.filter(({ attemptNumber }) => attemptNumber > 1);
 }
@@ -143,11 +143,11 @@ export interface RoomRow {
 /** The contents of the store when a batch is applied. */
 export interface KnownProblems {
   readonly rows: readonly StoredProblem[];
-  /** Webhooks that are not deleted. */
+  /** Ids of webhooks that are not deleted. */
   readonly webhooks: ReadonlySet<string>;
   /** All rows of webhooks with a new kind, least recently changed first. */
   readonly room: ReadonlyMap<string, readonly RoomRow[]>;
-  /** Earlier attempts, by position of the delivery. */
+  /** Earlier attempts, keyed by the position of the delivery. */
   readonly earlier: ReadonlyMap<number, readonly EarlierRow[]>;
 }
 
@@ -197,7 +197,7 @@ function afterMarks(
   return batch.recovering.includes(row.webhookId) ? recovering(row) : row;
 }
 
-/** Tracks which webhooks can take another kind. */
+/** Tracks which webhooks can have another problem kind. */
 class Rooms {
   readonly removed = new Set<string>();
   readonly #left = new Map<string, { free: number; readonly spare: RoomRow[] }>();
@@ -212,7 +212,7 @@ class Rooms {
     }
   }
 
-  /** Whether a new kind fits. Not called for known kinds, including those found in this batch. */
+  /** Whether a new kind fits. Not called for existing kinds, including those added by this batch. */
   take(webhookId: string): boolean {
     const left = this.#left.get(webhookId);
     if (left === undefined) return false;

@@ -7,7 +7,7 @@ import {
   type PublishResult,
 } from "../ports/store/deliveries.ts";
 
-/** The publish that a deduplication key refers to. */
+/** The publish to which a deduplication key refers. */
 export interface EarlierPublish {
   readonly fingerprint: string | null;
   readonly original: DuplicateOriginal;
@@ -18,7 +18,7 @@ export function isKeyed({ event, dedupUntil }: PublishCommand): boolean {
   return dedupUntil !== null && event.idempotencyKey !== null;
 }
 
-/** The answer to a publish whose key already refers to an event. */
+/** The result of a publish whose key already refers to an event. */
 export function answerToRepeat(
   { fingerprint }: NewEvent,
   earlier: EarlierPublish,

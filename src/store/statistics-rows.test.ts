@@ -19,7 +19,7 @@ function rowOf(tenant: number, subject: number, count: number): PortionRow {
 }
 
 test("property: portions of any size give the sums of one portion, each bucket once", () => {
-  // Up to two rows per bucket, as from two writers.
+  // Up to two rows per bucket, as if from two writers.
   const pair = fc.tuple(
     fc.integer({ min: 0, max: 3 }),
     fc.integer({ min: 0, max: 5 }),

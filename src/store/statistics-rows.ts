@@ -20,7 +20,7 @@ export function stepCode(step: StatisticsStep): number {
   return statisticsSteps.indexOf(step);
 }
 
-/** Names of a bucket as stored: numbers, 0 for all. */
+/** The numbers of the names of a bucket as stored; 0 means all. */
 interface StoredBucket {
   readonly kind: FactKind;
   readonly start: number;
@@ -33,11 +33,11 @@ type BucketNames = Pick<Fact<number>, "kind" | "at" | "tenant" | "subject">;
 export interface JournalEntry {
   readonly number: number;
   readonly facts: Uint8Array;
-  /** Indexes of the facts that count; null for all of them. */
+  /** Indexes of the facts that count; null if all count. */
   readonly written?: readonly number[] | null;
 }
 
-/** Facts that a dead writer left unwritten, by bucket. */
+/** Facts that a dead writer did not write, by bucket. */
 export function leftInJournal(entries: readonly JournalEntry[]): readonly LeftBucket[] {
   const left = new Map<string, LeftBucket>();
   for (const { number, facts, written = null } of entries) {
@@ -65,7 +65,7 @@ function noteFact(
   else known.facts.push({ number, fact });
 }
 
-/** The buckets of a fact: of its subject, of its tenant, and of all. */
+/** The buckets to which a fact belongs: those of its subject, of its tenant, and of everything. */
 function bucketsOf({ kind, at, tenant, subject }: BucketNames): readonly StoredBucket[] {
   const common = { kind, start: bucketAt(at, "minute") };
   return [
@@ -75,7 +75,7 @@ function bucketsOf({ kind, at, tenant, subject }: BucketNames): readonly StoredB
   ];
 }
 
-/** The last row that a writer wrote for a bucket, with its uncounted facts added. Null if it had counted all. */
+/** The last row that a writer wrote for a bucket, with its uncounted facts added. Null if all facts were counted. */
 export function completedRow(
   { facts }: LeftBucket,
   row: { readonly countedTo: number; readonly counts: Uint8Array } | null,
@@ -96,7 +96,7 @@ interface SummedRow {
   readonly counts: Uint8Array;
 }
 
-/** The last bucket that was added to an unfinished larger one. */
+/** The last tenant and subject that were added to an unfinished larger bucket. */
 export interface RollUpPlace {
   readonly tenant: number;
   readonly subject: number;
@@ -105,16 +105,17 @@ export interface RollUpPlace {
 export const rollUpStart: RollUpPlace = { tenant: -1, subject: -1 };
 
 /**
- * One portion of a larger bucket: rows of each smaller one beyond a place, each list in the order of tenants and
- * subjects and cut at `limit`. Sums the rows up to where every list has come; `next` is null when the larger bucket is
- * complete.
+ * One portion of a larger bucket: for each smaller bucket, the rows after a place, in the order of tenants and subjects
+ * and limited to `limit` rows. Sums the rows up to the place that all lists have reached; `next` is null if the larger
+ * bucket is complete.
  */
 export function summedPortion(
   lists: readonly (readonly PortionRow[])[],
   limit: number,
 ): { readonly rows: readonly SummedRow[]; readonly next: RollUpPlace | null } {
   const ends = lists.filter((list) => list.length >= limit).map((list) => list.at(-1) ?? [0, 0]);
-  // A cut list may go on: rows beyond the lowest of the list ends are left to the next portion.
+  // A list that reached the limit may continue, so rows beyond the lowest end of these lists are left to the next
+  // portion.
   const [end] = ends.toSorted(([a, b], [c, d]) => a - c || b - d);
   const sums = new Map<string, { tenant: number; subject: number; counts: Counts }>();
   for (const [tenant, subject, counts] of lists.flat()) {
@@ -138,7 +139,10 @@ export const rollUps: readonly { readonly step: StatisticsStep; readonly from: S
   { step: "day", from: "hour" },
 ];
 
-/** The next bucket to roll up; null until it is over. `doneUntil` is null before the first roll-up. */
+/**
+ * The next bucket to roll up; null if it has not ended or its smaller buckets are not complete. `doneUntil` is null
+ * before the first roll-up.
+ */
 export function nextRollUp(
   step: StatisticsStep,
   from: StatisticsStep,
@@ -161,8 +165,8 @@ export function nextRollUp(
 }
 
 /**
- * Deliveries that a store ended without a process: expired, cancelled or discarded. No process counts them in memory,
- * so the store adds them to separate rows in the transaction that ends them; a crash keeps or undoes both.
+ * Deliveries that the store itself ended: expired, cancelled or discarded. No process counts them in memory, so the
+ * store adds them to separate rows in the transaction that ends them; a crash keeps or undoes both.
  */
 export interface EndedDeliveries {
   readonly tenant: number;

@@ -19,7 +19,7 @@ interface Machine {
   write(content: Partial<NameFiles>): Promise<void>;
 }
 
-/** Real files in a folder of the test, and a resolver that reads them. */
+/** Real files in a temporary folder, and a resolver that reads them. */
 async function machine(t: TestContext, content: Partial<NameFiles>): Promise<Machine> {
   const folder = await mkdtemp(join(tmpdir(), "posthorn-names-"));
   t.after(() => rm(folder, { recursive: true }));
@@ -175,7 +175,7 @@ describe("host names", () => {
       resolv: `nameserver ${silent.address}\noptions timeout:1 attempts:1 rotate\n`,
     });
     assert.equal(await addressesOf(names, "a.example.test"), "ETIMEOUT");
-    // One query for each family.
+    // One query for each address family.
     assert.deepEqual(silent.questions, ["a.example.test", "a.example.test"]);
   });
 
@@ -225,7 +225,7 @@ describe("host names", () => {
     const hanging = Array.from({ length: 50 }, (_, number) =>
       addressesOf(names, `n${number}.example.test`).then(() => (answered += 1)),
     );
-    // Files and cryptography can use the threads, and a database is found by its name.
+    // File access and cryptography can still use the thread pool, and a database can be found by its name.
     assert.match(await readFile(files.resolv, "utf8"), /nameserver/);
     await promisify(pbkdf2)("password", "salt", 1, 8, "sha256");
     const database = createServer((socket) => socket.end("hello"));
@@ -248,7 +248,7 @@ describe("the lookup of infrastructure", () => {
     const { names } = await machine(t, {
       resolv: `nameserver ${server.address}\noptions timeout:1 attempts:1\n`,
     });
-    // An answer that expires at once.
+    // The results expire immediately.
     const lookup = createInfrastructureLookup({
       resolve: async (name) => (await names.resolve(name)).map(({ address }) => ({ address, ttlMs: 0 })),
       close: () => undefined,
@@ -291,7 +291,7 @@ describe("the system's own lookup", () => {
     });
     const names = createHostNames({ files, lookupSlots: slots });
     t.after(() => names.close());
-    // Another thread holds the only slot.
+    // Another thread holds the only lookup slot.
     Atomics.store(slots, 0, process.hrtime.bigint() + 3_600_000_000_000n);
     assert.equal(await addressesOf(names, "ip6-nothing.invalid"), "EAI_AGAIN");
     Atomics.store(slots, 0, 0n);

@@ -27,20 +27,20 @@ export function createNameLookup(addresses?: readonly string[]): NameLookup {
     async texts(name): Promise<TextLookup> {
       try {
         const records = await servers.texts(name);
-        // A text longer than 255 bytes is sent in pieces.
+        // A TXT value longer than 255 bytes is sent in several strings.
         const texts = records.slice(0, textsMax).map((pieces) => pieces.join("").slice(0, textLengthMax));
         return { kind: "found", texts };
       } catch (error) {
         return saysAbsent(error)
           ? { kind: "absent" }
-          : { kind: "failed", detail: `the name servers did not answer (${codeOf(error) ?? "unknown"})` };
+          : { kind: "failed", detail: `the name servers did not respond (${codeOf(error) ?? "unknown"})` };
       }
     },
     close: () => servers.close(),
   };
 }
 
-/** For addresses that come without a time to live. */
+/** Applies to addresses that are returned without a time to live. */
 const defaultTtlMs = 60_000;
 /** Entries of the hosts file can change at any time, and are in memory anyway. */
 const hostsTtlMs = 0;
@@ -60,7 +60,7 @@ class NameError extends Error {
 }
 
 interface HostNamesOptions {
-  /** Replaces the system's files, for tests. */
+  /** Replaces the system's configuration files in tests. */
   readonly files?: NameFiles;
   /** Shared by the threads of a process; see `createLookupSlots`. */
   readonly lookupSlots?: BigInt64Array;
@@ -77,11 +77,11 @@ const notFound: ServiceResult = { found: [], status: "notfound" };
 
 /**
  * Resolves names in the order of `nsswitch.conf`, like the system's resolver but without its threads: `getaddrinfo`
- * blocks one of libuv's four threads until name servers answer, and file access and cryptography need them as well. The
- * hosts file is read here, and name servers are queried through c-ares, which waits for answers on the event loop.
+ * blocks one of libuv's four threads until name servers answer, and file access and cryptography also need these threads.
+ * The hosts file is read here, and name servers are queried through c-ares, which waits for answers on the event loop.
  *
- * `getaddrinfo` is used only for sources that only the system knows (multicast DNS, LDAP, other platforms): after the
- * name servers have answered that the name does not exist, one call at a time, with a limit on the wait for a turn.
+ * `getaddrinfo` is used only for sources that only the system can query (multicast DNS, LDAP, other platforms): after the
+ * name servers have answered that the name does not exist, one call at a time, with a limit on the wait for a slot.
  */
 export function createHostNames(options: HostNamesOptions = {}): NameSource {
   return new HostNames(options);
@@ -103,7 +103,7 @@ class HostNames implements NameSource {
   async resolve(hostname: string): Promise<readonly NamedAddress[]> {
     if (isIP(hostname) !== 0) return [{ address: hostname, ttlMs: defaultTtlMs }];
     const name = withoutEndDot(hostname.toLowerCase());
-    // RFC 6761: these names never leave the machine. IPv4 first, because most servers listen there.
+    // RFC 6761: these names are never sent to a name server. IPv4 comes first, because most servers listen on IPv4.
     if (name === "localhost" || name.endsWith(".localhost")) return unchanging(["127.0.0.1", "::1"]);
     if (name === "" || name.length > nameLengthMax) throw new NameError("ENOTFOUND", hostname);
     const { found, failure, isOver } = await this.#askServices(name, hostname);
@@ -136,7 +136,7 @@ class HostNames implements NameSource {
       return { found: unchanging(ownAddresses()), status: "notfound" };
     }
     if (service !== "resolve") return unavailable;
-    // systemd-resolved reads the hosts file, and the name server in `resolv.conf` leads to it.
+    // systemd-resolved reads the hosts file, and the name server in `resolv.conf` points to it.
     const inHosts = this.#inHosts(name);
     return inHosts.found.length > 0 ? inHosts : this.#askServers(hostname);
   }
@@ -201,7 +201,9 @@ function unchanging(addresses: readonly string[]): NamedAddress[] {
   return addresses.map((address) => ({ address, ttlMs: defaultTtlMs }));
 }
 
-/** Addresses of this machine's network interfaces; the loopback interface counts only if there is no other. */
+/**
+ * Addresses of this machine's network interfaces. The loopback interface counts only if there is no other interface.
+ */
 function ownAddresses(): string[] {
   const all = Object.values(networkInterfaces()).flatMap((card) => card ?? []);
   const outside = all.filter(({ internal, address }) => !internal && !address.startsWith("fe80:"));
@@ -210,7 +212,7 @@ function ownAddresses(): string[] {
     .sort((one, other) => isIP(one) - isIP(other));
 }
 
-/** The addresses of a host; for an unspecified address, those of all network interfaces. Never rejects. */
+/** The addresses of a host. For an unspecified address, those of all network interfaces. Never rejects. */
 export async function hostAddresses(names: NameSource, hostname: string): Promise<readonly string[]> {
   const name = hostname.replaceAll(/[[\]]/g, "");
   if (name === "0.0.0.0" || name === "::")
@@ -221,11 +223,11 @@ export async function hostAddresses(names: NameSource, hostname: string): Promis
   );
 }
 
-/** How many of libuv's four threads `getaddrinfo` may block for one purpose. */
+/** Maximum number of libuv's four threads that `getaddrinfo` may block for one purpose. */
 const lookupSlotCount = 1;
 const slotWaitMsMax = 2_000;
 const slotPollMs = 20;
-/** The system gives up before that. A slot whose thread has died is free again after this time. */
+/** The system gives up earlier than this. A slot whose thread has died becomes available again after this time. */
 const slotHeldMsMax = 60_000;
 
 /**
@@ -238,7 +240,7 @@ export function createLookupSlots(): BigInt64Array {
 
 const ownLookupSlots = createLookupSlots();
 
-/** Returns the function that frees it; null when none became free in time. */
+/** Returns a function that releases the slot; null if no slot became available in time. */
 async function takeLookupSlot(slots: BigInt64Array): Promise<(() => void) | null> {
   for (let waitedMs = 0; waitedMs <= slotWaitMsMax; waitedMs += slotPollMs) {
     const now = process.hrtime.bigint();
@@ -255,7 +257,7 @@ async function takeLookupSlot(slots: BigInt64Array): Promise<(() => void) | null
 
 const cachedMsMax = 30_000;
 const cachedNamesMax = 256;
-/** How much longer an address that worked is used while name servers do not answer. */
+/** How much longer a working address is used while name servers do not answer. */
 const staleMsMax = 3_600_000;
 /** How long a connection waits for name servers when an older answer is available. */
 const staleAfterMs = 250;
@@ -268,8 +270,8 @@ interface CachedAnswer {
 
 /**
  * For names in the operator's settings: databases, brokers, mail servers, collectors, proxies. It is separate from the
- * resolver of receivers, so that a tenant's silent name server delays none of them, and it falls back to the last
- * addresses while name servers are silent.
+ * resolver for receivers, so that a tenant's unresponsive name server does not delay these names. While name servers do
+ * not answer, it falls back to the last addresses.
  */
 export function createInfrastructureLookup(names: NameSource): LookupFunction {
   const cache = new InfrastructureNames(names);
@@ -331,7 +333,7 @@ class InfrastructureNames {
       .resolve(hostname)
       .then((found) => this.#remember(hostname, found))
       .finally(() => this.#queries.delete(hostname));
-    // A caller that used the older answer does not wait for this one.
+    // A caller that used the older answer does not wait for this one, so ignore its error here.
     query.catch(() => undefined);
     this.#queries.set(hostname, query);
     return query;
@@ -350,7 +352,7 @@ class InfrastructureNames {
 
 let shared: LookupFunction | null = null;
 
-/** Shared within this thread. */
+/** Shared within one thread. */
 export const infrastructureLookup: LookupFunction = (hostname, options, callback) => {
   shared ??= createInfrastructureLookup(createHostNames({ lookupSlots: createLookupSlots() }));
   shared(hostname, options, callback);

@@ -23,12 +23,12 @@ export const systemNameFiles: NameFiles = {
   nsswitch: "/etc/nsswitch.conf",
 };
 
-/** Lists of blocked hosts can have several megabytes. */
+/** Maximum size, because lists of blocked hosts can have several megabytes. */
 const fileBytesMax = 16 * 1024 * 1024;
 
 /**
- * A file that is read again when it has changed. Reads are synchronous: asynchronous reads use libuv's threads, and
- * names must resolve while those are busy. A missing or unreadable file counts as empty.
+ * A file that is read again when it has changed. Reads are synchronous, because asynchronous reads use libuv's threads,
+ * and names must be resolved while those are busy. A missing or unreadable file is treated as empty.
  */
 export class WatchedFile<Content> {
   readonly #path: string;
@@ -72,7 +72,7 @@ function textOf(path: string): string {
   }
 }
 
-/** Addresses by lower-case name, IPv4 first because most servers listen there. */
+/** Addresses keyed by lower-case host name. IPv4 comes first, because most servers listen on IPv4. */
 export function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   for (const line of text.split("\n")) {
@@ -101,7 +101,7 @@ interface ResolverSettings {
 
 const serversMax = 3;
 const searchMax = 32;
-/** The C library waits 5 s. A delivery cannot wait that long, and an answer takes some milliseconds. */
+/** The C library waits 5 s. A delivery cannot wait that long, and an answer normally takes a few milliseconds. */
 const timeoutSDefault = 2;
 
 /**
@@ -117,7 +117,7 @@ function parseResolv(
     const address = serverOf(server);
     return keyword === "nameserver" && address !== null ? [address] : [];
   });
-  // The last of `domain` and `search` counts.
+  // If there are several `domain` and `search` lines, the last one counts.
   const listed = lines.findLast(([keyword]) => keyword === "search" || keyword === "domain")?.slice(1);
   const local = env["LOCALDOMAIN"] === undefined ? listed : wordsOf(env["LOCALDOMAIN"]);
   const options = [
@@ -149,7 +149,7 @@ function numberIn(options: readonly string[], name: string): number | null {
   return /^\d{1,9}$/.test(text) ? Number(text) : null;
 }
 
-/** The domain of this machine's name, used if the file has none. */
+/** The domain of this machine's name, used if the file contains no domain. */
 function ownDomain(): string[] {
   const name = ownHostname();
   const dot = name.indexOf(".");
@@ -160,10 +160,10 @@ export function withoutEndDot(name: string): string {
   return name.endsWith(".") ? name.slice(0, -1) : name;
 }
 
-/** The result of querying a service, in the terms of `nsswitch.conf(5)`. */
+/** The result of querying a service, as defined by `nsswitch.conf(5)`. */
 export type ServiceStatus = "notfound" | "unavail" | "tryagain";
 
-/** One service of the line `hosts:`, and the results after which no further service is queried. */
+/** One service of the line `hosts:`, and the results that end the search without querying further services. */
 export interface NameService {
   readonly name: string;
   readonly endsOn: ReadonlySet<ServiceStatus>;
@@ -186,7 +186,7 @@ export function parseNsswitch(text: string): readonly NameService[] {
   return services;
 }
 
-/** `[NOTFOUND=return]`, `[!UNAVAIL=return]`: `!` means every other result. */
+/** `[NOTFOUND=return]`, `[!UNAVAIL=return]`. `!` means every other result. */
 function applyActions(text: string, endsOn: Set<ServiceStatus>): void {
   for (const [, not, status, action] of text.toLowerCase().matchAll(/(!?)(\w+)\s*=\s*(\w+)/g)) {
     for (const each of statuses.filter((one) => (one === status) === (not === ""))) {
@@ -203,18 +203,18 @@ function wordsOf(line: string): string[] {
     .filter((word) => word !== "");
 }
 
-/** Earlier resolvers may still have queries in flight, which `close` also cancels. */
+/** Earlier resolvers may still have queries in flight, which `close` cancels too. */
 const resolversMax = 4;
 
 /**
  * Queries the name servers of `resolv.conf` through c-ares, without blocking a thread. The file is read again when it
- * changes. After a query that no server answered, the sockets are reopened, because the network may have changed.
+ * changes. If no server answered a query, the sockets are reopened, because the network may have changed.
  */
 export class NameServers {
   readonly #file: WatchedFile<ResolverSettings>;
   readonly #fixed: readonly string[] | null;
   #settings: ResolverSettings | null = null;
-  /** The newest last. */
+  /** The newest resolver is last. */
   #resolvers: Resolver[] = [];
   #isClosed = false;
 
@@ -244,7 +244,7 @@ export class NameServers {
     });
   }
 
-  /** The TXT records of a name, each in pieces. Also rejects when there is none. */
+  /** The TXT records of a name, each as a list of strings. Also rejects if there is no such record. */
   texts(name: string): Promise<readonly (readonly string[])[]> {
     return this.#ask((resolver) => resolver.resolveTxt(name));
   }
@@ -264,7 +264,7 @@ export class NameServers {
       if (!isSilence(error) || this.#isClosed) throw error;
       if (this.#resolvers.at(-1) === resolver) this.#settings = null;
       if (this.settings() === settings) throw error;
-      // The servers changed while the query was waiting for the former ones.
+      // The servers changed while the query was waiting for the previous ones.
       return query(this.#resolver());
     }
   }
@@ -288,7 +288,7 @@ export function isSilence(error: unknown): boolean {
   return ["ETIMEOUT", "ECONNREFUSED", "ECANCELLED"].includes(codeOf(error) ?? "");
 }
 
-/** The name servers answered that there is no such name or no such record, or that it is not a name. */
+/** The name servers answered that the name or the record does not exist, or that the name is not valid. */
 export function saysAbsent(error: unknown): boolean {
   return ["ENOTFOUND", "ENODATA", "EBADNAME"].includes(codeOf(error) ?? "");
 }

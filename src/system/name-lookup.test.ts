@@ -27,5 +27,5 @@ test("a failing server and a cancelled query are distinguished from an absent re
   const asked = names.texts("_c.example.test");
   names.close();
   names.close();
-  assert.deepEqual(await asked, { kind: "failed", detail: "the name servers did not answer (ECANCELLED)" });
+  assert.deepEqual(await asked, { kind: "failed", detail: "the name servers did not respond (ECANCELLED)" });
 });

@@ -5,8 +5,8 @@ import type { Random } from "../ports/random.ts";
 const poolBytes = 8_192;
 
 /**
- * The real source of randomness. Bytes come from a pool of secure random bytes. Used bytes are wiped from the pool, so
- * that no second caller and no heap dump ever sees them.
+ * The real source of randomness. Bytes are taken from a pool of secure random bytes. Used bytes are wiped from the
+ * pool, so that they appear neither for a second caller nor in a heap dump.
  */
 export function createSystemRandom(): Random {
   const pool = new Uint8Array(poolBytes);

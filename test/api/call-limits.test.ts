@@ -11,7 +11,7 @@ const event = { event_type: "shop.paid", data: { n: 1 } };
 const opened: StandIn[] = [];
 after(() => Promise.all(opened.map((standIn) => standIn.close())));
 
-/** A server whose limits use a clock that only the test moves. */
+/** A server whose limits use a clock that only the test advances. */
 async function open(rates: Partial<ApiOptions["callRates"]> = {}) {
   const manual = new ManualClock();
   const limited: string[] = [];
@@ -48,7 +48,7 @@ test("WDS-5 beyond the calls of its key or its tenant a caller gets 429 with Ret
   assert.equal(reply.status, 200);
   assert.equal(reply.headers.get("ratelimit-policy"), '"key";q=2;w=60, "tenant";q=3;w=60');
   assert.equal(reply.headers.get("ratelimit"), '"key";r=1;t=30, "tenant";r=2;t=20');
-  // Errors count and carry limit headers too, even if the key may not call this.
+  // Calls that fail also count and carry limit headers, even if the key may not make this call.
   const forbidden = await first.get("/v1/tenants");
   assertProblem(forbidden, { status: 403, code: "forbidden" });
   assert.equal(forbidden.headers.get("ratelimit"), '"key";r=0;t=60, "tenant";r=1;t=40');

@@ -1,4 +1,4 @@
-/** Numbers beyond the precision of a double keep their digits wherever a document is stored and shown. */
+/** Numbers beyond the precision of a double keep their digits wherever a document is stored or shown. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { startReceiver, type Receiver } from "../peers/receiver.ts";

@@ -1,4 +1,4 @@
-/** The API while the engine fails, drains or is slow: needs an engine that the test controls. */
+/** The API while the engine fails, drains or is slow. These tests need an engine that they control. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { connect } from "node:net";
@@ -146,7 +146,7 @@ test("a key whose call died with its process is free again after ten seconds, an
   const started = Promise.withResolvers<null>();
   let time = Date.now();
   let calls = 0;
-  // Nothing renews a claim of the stand-in's store, as if its process had died.
+  // The stand-in's store never renews a claim, as if the process had died.
   const { client } = await open(({ services, clock }) => ({
     clock: { ...clock, now: () => time },
     services: {

@@ -1,6 +1,7 @@
 /**
- * Every field that callers set, by its description: each bound is accepted, and one beyond is refused by name, through
- * the API and through the library. The OpenAPI document has the same bounds, and no undescribed field.
+ * Checks every field that callers set against its description. Through the API and the library, each bound is accepted
+ * and a value beyond it is refused with the field's name. The OpenAPI document has the same bounds and no field without
+ * a description.
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
@@ -16,7 +17,7 @@ import { resourcesOf } from "./fields/resources.fixture.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Which interfaces refuse which fields; empty if all are accepted. */
+/** Which interfaces refuse the value, and for which fields; empty if all interfaces accept it. */
 type Verdict =
   | { readonly kind: "accepted" }
   | { readonly kind: "refused"; readonly fields: readonly string[] };
@@ -36,7 +37,7 @@ suite("bounds of fields", () => {
   });
   after(() => server.close());
 
-  /** All differences from the description. */
+  /** Fails with a list of all differences from the descriptions. */
   const eachProbe = async (judge: (resource: Resource, probe: Probe) => Promise<string | null>) => {
     const failures: string[] = [];
     for (const resource of resources) {
@@ -161,7 +162,10 @@ function failureOf(
   return isNamed ? null : `${what}, is refused without its name, for ${verdict.fields.join(", ")}`;
 }
 
-/** A body of the API. Undescribed fields and values that are not times stay unchanged. */
+/**
+ * Converts an input of the library to a request body of the API. Fields without a description and values that are not
+ * times stay unchanged.
+ */
 function bodyOf(fields: Fields, input: Json): Json {
   const body: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(input)) {
@@ -187,7 +191,7 @@ function apiPathOf(fields: Fields, path: string): string {
   return `${own}.${apiPathOf(field.kind.fields, rest.join("."))}`;
 }
 
-// ---- the document ---------------------------------------------------------------------------------------------
+// ---- the OpenAPI document -------------------------------------------------------------------------------------
 
 interface Documented {
   readonly schema: Json;
@@ -203,7 +207,7 @@ function componentOf(document: Json, name: string): Json {
   return found;
 }
 
-/** Empty unless it is a reference. */
+/** Name of the referenced schema; empty if the schema is not a reference. */
 function nameOf({ $ref }: Json): string {
   return typeof $ref === "string" ? ($ref.split("/").at(-1) ?? "") : "";
 }
@@ -229,7 +233,7 @@ function compareObject(fields: Fields, { schema, document, where, use }: Documen
     }
     compareField(field, { schema: resolved(found, document), document, where: `${where}.${path}`, use });
   }
-  // The rest of an event is hand-written.
+  // The other properties of an event are hand-written in the document.
   if (where === "EventInput") return;
   assert.deepEqual(Object.keys(schema["properties"] as Json).toSorted(), [...names].toSorted(), where);
 }
@@ -256,7 +260,7 @@ function compareKind(kind: Kind, documented: Documented): void {
   }
 }
 
-/** The keywords of JSON Schema that a field of this kind must have. */
+/** The JSON Schema keywords that a field of this kind must have. */
 function boundsOf(kind: Kind): Json {
   switch (kind.is) {
     case "text":

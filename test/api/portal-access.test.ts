@@ -1,4 +1,4 @@
-/** Rights of a portal session: every route, with and without its capability, and with ids of others. */
+/** Rights of a portal session: every route, with and without its capability, and with ids that belong to others. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { portalCapabilities, type PortalCapability } from "../../src/domain/scope.ts";
@@ -22,7 +22,7 @@ interface Operation {
 /** Resources of one webhook. */
 interface Things {
   readonly tenant: string;
-  /** Where the tenant is notified, with its own secret. */
+  /** A notification channel of the tenant, with a separate secret. */
   readonly channel: string;
   readonly webhook: string;
   readonly event: string;
@@ -75,7 +75,7 @@ suite("rights of a portal session", () => {
     };
   }
 
-  /** One for all resources of a tenant: a set is replaced as a whole. */
+  /** One channel for all resources of a tenant, because the channels are replaced as a whole. */
   async function channelOf(tenant: string): Promise<string> {
     const path = `/v1/tenants/${tenant}/notifications`;
     const [known] = itemsOf((await admin.get(path)).body["data"]);
@@ -97,7 +97,7 @@ suite("rights of a portal session", () => {
     return textOf(opened.body["token"]);
   }
 
-  /** A new session from time to time, because one allows 60 calls at once. */
+  /** Opens a new session after some calls, because one session allows a burst of 60 calls. */
   const entering = (body: object): (() => Promise<Client>) => {
     let calls = 0;
     let client = enter(body);
@@ -267,9 +267,9 @@ suite("rights of a portal session", () => {
         [limited, sibling],
       ] as const) {
         const reply = await call(await client(), operation, things);
-        // An empty change is refused before any lookup.
+        // An empty update is refused before any lookup.
         const isEmpty = /\/recover$|^\/v1\/tenants\/\{id\}\/notifications$/.test(operation.path);
-        // Channels belong to the whole tenant, and such a session covers only some webhooks.
+        // Channels belong to the whole tenant, but such a session covers only some webhooks.
         const isOfTenant = operation.path.startsWith("/v1/tenants/") && things === sibling;
         assert.ok(
           reply.status === 404 || (isEmpty && reply.status === 400) || (isOfTenant && reply.status === 403),

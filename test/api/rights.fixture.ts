@@ -1,10 +1,10 @@
 /**
- * Who may call which route, written by hand: nothing here is read from the code, so an accidental change of a right is
- * noticed. Add a new route here with the right that it is meant to have. Bodies of messages require `payloads:read`,
- * secrets require `secrets:read`, and what only the operator may see requires an admin key.
+ * Who may call which route. The table is hand-written and takes nothing from the code, so that an accidental change of
+ * a right is noticed. When you add a route, add it here with the intended right. Message bodies require
+ * `payloads:read`, secrets require `secrets:read`, and data that only the operator may see requires an admin key.
  */
 
-/** Key roles that a kind of access accepts. */
+/** The key roles that an access level accepts. */
 export const rolesByAccess = {
   public: ["admin", "manage", "publish", "read"],
   any: ["admin", "manage", "publish", "read"],
@@ -17,10 +17,10 @@ export const rolesByAccess = {
 export type AccessName = keyof typeof rolesByAccess;
 
 export interface Right {
-  /** Such as `GET /v1/webhooks`. */
+  /** The method and path, such as `GET /v1/webhooks`. */
   readonly route: string;
   readonly access: AccessName;
-  /** Capability that a portal session needs; null accepts no session. */
+  /** Capability that a portal session needs; null if no portal session may call the route. */
   readonly capability: string | null;
 }
 

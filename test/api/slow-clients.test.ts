@@ -10,7 +10,7 @@ import { openStandIn, type StandIn } from "./stand-in/open.fixture.ts";
 const timeouts: ApiTimeouts = {
   headersTimeoutMs: 300,
   requestTimeoutMs: 600,
-  // Not the limit under test.
+  // Long enough not to interfere with the limits under test.
   idleTimeoutMs: 600_000,
   keepAliveTimeoutMs: 600_000,
   checkIntervalMs: 50,
@@ -38,7 +38,7 @@ async function open(): Promise<Socket> {
   return socket;
 }
 
-/** Resolves when the server has closed it. A client that reads nothing notices only when it sends. */
+/** Resolves when the server has closed the connection. A client that does not read notices this only when it sends. */
 async function endsWhileSending(socket: Socket, text: string): Promise<void> {
   socket.pause();
   const { promise: closed, resolve } = Promise.withResolvers<null>();
@@ -66,7 +66,7 @@ test("a client that sends request after request and reads nothing is disconnecte
 });
 
 test("unfinished bodies do not fill the memory, and leave capacity for others", async () => {
-  // Stays unfinished.
+  // Long enough that the bodies stay unfinished.
   const forEver = { ...timeouts, headersTimeoutMs: 300_000, requestTimeoutMs: 300_000 };
   const patient = await openStandIn(() => ({ timeouts: forEver }));
   try {
@@ -82,7 +82,7 @@ test("unfinished bodies do not fill the memory, and leave capacity for others", 
       socket.write(uploadHead(body.length + 1, { path: "/v1/events/batch", key: patient.adminKey }));
       socket.write(body);
     }
-    // Some are refused immediately because there are too many; an accepted one never completes.
+    // Some are refused immediately because there are too many. An accepted request never completes.
     const answer = await Promise.race(refused);
     assert.match(answer, /^HTTP\/1\.1 503 [^]*\r\nretry-after: 1\r\n[^]*"code":"unavailable"/i);
     const held = process.memoryUsage().arrayBuffers - before - body.length;

@@ -1,6 +1,6 @@
 /**
- * Streams as connections: who gets one, how many are allowed, and when each ends. Scenarios of every mode test their
- * content.
+ * Streams as connections: who may open one, how many are allowed, and when each ends. The scenarios of every mode test
+ * their content.
  */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";

@@ -1,4 +1,4 @@
-/** The documents of a tenant's webhooks, read by independent tools of their formats. */
+/** The documents of a tenant's webhooks, read by independent tools for their formats. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import asyncApi from "@asyncapi/specs";
@@ -125,7 +125,7 @@ function referencesIn(value: unknown): readonly string[] {
   );
 }
 
-/** What a reference within the document leads to; fails if it leads nowhere. */
+/** The target of a reference within the document; fails if there is no target. */
 function placeOf(document: object, reference: string): unknown {
   assert.ok(reference.startsWith("#/"), reference);
   return reference
@@ -141,7 +141,7 @@ function placeOf(document: object, reference: string): unknown {
 
 const typeNames = ["__proto__", "order.anything", "order.created", "order.gone"];
 
-/** One, or several of which any is accepted. */
+/** One expected value, or several, any of which is accepted. */
 function refsOf(schema: SchemaOfContent): readonly string[] {
   return "$ref" in schema ? [schema.$ref] : schema.anyOf.map(({ $ref }) => $ref);
 }

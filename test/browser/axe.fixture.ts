@@ -1,19 +1,25 @@
-/** Accessibility rules and widths of a page, checked by axe. */
+/** Checks the accessibility rules and the width of a page with axe. */
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 
 const axePath = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
-/** The context must be opened with this: axe is injected despite the page's policy, which other tests check. */
+/**
+ * Options for the browser context. axe must be injected despite the page's content security policy, which other tests
+ * check.
+ */
 export const forAxe = { bypassCSP: true, reducedMotion: "reduce" } as const;
 
-/** Must be repeated after each document load. */
+/** Injects axe. Must be repeated after each document load. */
 export async function bringAxe(page: Page): Promise<void> {
   await page.addScriptTag({ path: axePath });
 }
 
-/** Wide and light, narrow and dark: axe finds nothing, and nothing is wider than the window. */
+/**
+ * Checks the page twice: wide and light, narrow and dark. axe must find nothing, and nothing may be wider than the
+ * window.
+ */
 export async function judge(page: Page, what: string): Promise<void> {
   for (const [colorScheme, width] of [
     ["light", 1_280],
@@ -27,7 +33,7 @@ export async function judge(page: Page, what: string): Promise<void> {
 }
 
 /**
- * Passed rules are neither collected nor transferred: on a page with many rows that costs more than the rules
+ * Passed rules are neither collected nor transferred. On a page with many rows, that costs more than the rules
  * themselves.
  */
 const run = `axe
@@ -39,7 +45,7 @@ const run = `axe
     violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html.slice(0, 160)).join(" | ")),
   )`;
 
-/** Elements that extend past the window, innermost last. */
+/** Elements that extend beyond the window, innermost last. */
 const wide = `document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("body *")]
   .filter((one) => one.getBoundingClientRect().right > innerWidth)
   .map((one) => Math.round(one.getBoundingClientRect().right - innerWidth) + " px: " + one.outerHTML.slice(0, 160))`;

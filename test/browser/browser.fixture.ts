@@ -1,19 +1,19 @@
-/** Chromium on this machine, without any of its own requests. */
+/** Chromium on this machine, configured to send no requests of its own. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { chromium } from "playwright-core";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 
-/** Debian's path, for runs outside `npm test`. */
+/** Debian's path, used for runs outside `npm test`. */
 const chromiumPath = process.env["POSTHORN_TEST_CHROMIUM"] ?? "/usr/bin/chromium";
-/** The same engine without windows, if it is installed: a page needs half the processor time. */
+/** The same engine without a window system, if it is installed. A page needs half the processor time. */
 const headlessShellPath = join(dirname(chromiumPath), "chromium-headless-shell");
 
 /**
- * Disabled features. The first are Playwright's own, which our list would replace, as far as they concern these tests;
- * then a spare renderer for the next page; the last are lists below the invisible address bar: a separate renderer for
- * each window, which costs more processor time than a page of the dashboard.
+ * Disabled features. The first are the ones that Playwright disables and that matter for these tests, because our list
+ * replaces Playwright's. The next is a spare renderer for the next page. The last are lists below the invisible address
+ * bar, which use a separate renderer for each window and more processor time than a dashboard page.
  */
 const disabledFeatures = [
   "AvoidUnnecessaryBeforeUnloadCheckSync",
@@ -34,7 +34,9 @@ const disabledFeatures = [
   "WebUIOmniboxAimPopup",
 ];
 
-/** Ends a test that will never pass: on a busy machine pages take longer than Playwright's default of half a minute. */
+/**
+ * Ends a test that will never pass. On a busy machine, pages take longer than Playwright's default of half a minute.
+ */
 const patientMs = 200_000;
 
 export async function openBrowser(): Promise<Browser> {
@@ -53,7 +55,7 @@ export async function openBrowser(): Promise<Browser> {
   return browser;
 }
 
-/** For the whole program. */
+/** Launch options for the full browser. */
 export function browserOptions() {
   return {
     executablePath: chromiumPath,
@@ -69,7 +71,7 @@ export function browserOptions() {
   };
 }
 
-/** Events that must never happen on a page, recorded from its start. */
+/** Events that must never happen on a page, recorded from the time it opens. */
 export interface Watch {
   /** Requests to other servers. */
   readonly foreign: string[];
@@ -110,14 +112,14 @@ export async function loggedIn(
   return context;
 }
 
-/** Opens another page of the same document, as a link does, without loading it again. */
+/** Opens another page of the same document without reloading it, as a link does. */
 export async function goWithin(page: Page, path: string): Promise<void> {
   await page.evaluate(
     `history.pushState(null, "", ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent("popstate"))`,
   );
 }
 
-/** Opens a page of the dashboard and waits until it shows its content. */
+/** Opens a dashboard page and waits until its content is shown. */
 export async function visitDashboard(
   context: BrowserContext,
   { url, path }: { readonly url: string; readonly path: string },

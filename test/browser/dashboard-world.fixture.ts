@@ -1,4 +1,4 @@
-/** A server, its receiver, and a logged-in browser: the start of each dashboard test. */
+/** A server, its receiver, and a logged-in browser: the setup of each dashboard test. */
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { type Receiver, startReceiver } from "../peers/receiver.ts";
 import { PosthornProcess } from "../scenarios/posthorn-process.fixture.ts";
@@ -8,7 +8,7 @@ export class DashboardWorld {
   readonly server: PosthornProcess;
   readonly receiver: Receiver;
   readonly browser: Browser;
-  /** Logged in as the administrator. */
+  /** A browser context that is logged in as the administrator. */
   readonly context: BrowserContext;
 
   private constructor(parts: Pick<DashboardWorld, "server" | "receiver" | "browser" | "context">) {
@@ -34,7 +34,7 @@ export class DashboardWorld {
     await this.server.remove();
   }
 
-  /** A separate context of the administrator. */
+  /** A separate browser context, logged in as the administrator. */
   logIn(options: Parameters<Browser["newContext"]>[0] = {}): Promise<BrowserContext> {
     return loggedIn(this.browser, { url: this.server.url, key: this.server.adminKey }, options);
   }

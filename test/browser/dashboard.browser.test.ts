@@ -1,6 +1,6 @@
 /**
- * The dashboard in Chromium, over a real server and a real receiver. The tests build on each other: the server starts
- * empty, and each test leaves its data.
+ * The dashboard in Chromium, with a real server and a real receiver. The tests depend on each other: the server starts
+ * empty, and later tests use the data of earlier ones.
  */
 import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
@@ -13,9 +13,9 @@ import { bringAxe, forAxe, judge } from "./axe.fixture.ts";
 import { assertClean, goWithin, watch } from "./browser.fixture.ts";
 import { DashboardWorld } from "./dashboard-world.fixture.ts";
 
-/** How often a page polls without a stream. */
+/** How often a page polls without a stream, in milliseconds. */
 const refreshMs = 5_000;
-/** As when the user returns to the window. */
+/** Simulates that the user returns to the window. */
 const lookAgain = "dispatchEvent(new Event('visibilitychange'))";
 
 const hostile = `</script><script>document.title="owned"</script><img src=x onerror="document.title='owned'"> \u202e\u0007 javascript:alert(1)`;
@@ -25,7 +25,7 @@ suite("the dashboard", () => {
   let server: PosthornProcess;
   let receiver: Receiver;
   let browser: Browser;
-  /** Logged in as the administrator. */
+  /** A browser context that is logged in as the administrator. */
   let context: BrowserContext;
 
   before(async () => {
@@ -173,7 +173,7 @@ suite("the dashboard", () => {
     assert.equal(await focused(page), "Retry now");
     const before = page.url();
     await page.keyboard.press("Enter");
-    await page.getByText("The receiver accepted it.").waitFor();
+    await page.getByText("The receiver accepted the delivery.").waitFor();
     assert.equal(page.url(), before, "the delivery keeps its page");
     await page.getByText(/^retried/).waitFor();
     await page.getByText("Attempt 2 of 2").waitFor();
@@ -261,7 +261,7 @@ suite("the dashboard", () => {
   });
 
   test("updates arrive by a stream while no timer of the page runs, and a paused page closes it", async () => {
-    // A stopped clock applies to all pages of its context.
+    // A stopped clock applies to all pages of its browser context.
     const own = await world.logIn();
     const page = await own.newPage();
     await page.clock.install();
@@ -270,7 +270,7 @@ suite("the dashboard", () => {
     await page.getByRole("button", { name: /^Live/ }).waitFor();
     await page.clock.pauseAt(Date.now() + 60_000);
     await publish({}, "order.streamed");
-    // Rendering needs a timer too; far less time than until the next poll.
+    // Rendering needs a timer too. These timers take much less time than the interval until the next poll.
     const row = page.locator("tbody tr").first();
     await eventually("the row", {
       ask: () => page.clock.runFor(10).then(() => row.count()),
@@ -286,7 +286,7 @@ suite("the dashboard", () => {
     const own = await world.logIn();
     const page = await own.newPage();
     await page.clock.install();
-    // A fixed range, which therefore requests nothing on its own.
+    // A fixed time range, which is not refreshed automatically.
     await page.goto(`${server.url}/ui/?from=${new Date(Date.now() - 3_600_000).toISOString()}`);
     const tile = page.locator(".tile", { has: page.getByRole("heading", { name: "Requests accepted" }) });
     await tile.waitFor();
@@ -300,7 +300,7 @@ suite("the dashboard", () => {
     const before = await counted();
     await publish({}, "order.counted");
     const count = await eventually("it is counted", { ask: counted, holds: (now) => now > before });
-    // Each check takes a moment of the page's clock; all of them together take less than a poll interval.
+    // Each check advances the page's clock slightly. All checks together take less than a poll interval.
     let leftMs = 10_000;
     await eventually("the figure", {
       ask: async () => {
@@ -321,7 +321,7 @@ suite("the dashboard", () => {
     await page.locator(".tile").first().waitFor();
     await page.keyboard.press(".");
     await page.getByRole("button", { name: /Paused/ }).waitFor();
-    // The initial requests and their follow-ups are complete, and the stream is closed.
+    // The initial requests and the requests that they triggered are complete, and the stream is closed.
     await page.waitForLoadState("networkidle");
     const asked: string[] = [];
     page.on("request", (request) => asked.push(request.url()));
@@ -339,7 +339,7 @@ suite("the dashboard", () => {
     page.on("request", (request) => {
       if (request.url().includes("/v1/stream?")) streams += 1;
     });
-    // Withheld, as by a buffering proxy: neither a response nor an error.
+    // The response is withheld, as by a buffering proxy: the page gets neither data nor an error.
     await page.route("**/v1/stream?**", () => undefined);
     await page.clock.install();
     await page.goto(`${server.url}/ui/deliveries?event_type=order.polled`);

@@ -1,4 +1,4 @@
-/** The gateway in the dashboard, from "Add a source" to a program on this machine, in Chromium over one real server. */
+/** The gateway in the dashboard, from "Add a source" to a program on this machine, in Chromium with one real server. */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { after, before, suite, test } from "node:test";
@@ -23,7 +23,7 @@ suite("the gateway in the dashboard", () => {
   let server: PosthornProcess;
   let receiver: Receiver;
   let context: BrowserContext;
-  /** Of the source GitHub, which the first test creates. */
+  /** The source named GitHub, which the first test creates. */
   let github: { readonly id: string; readonly url: string; readonly secret: string };
 
   before(async () => {
@@ -37,7 +37,7 @@ suite("the gateway in the dashboard", () => {
   const listed = async (path: string): Promise<readonly Row[]> =>
     ((await server.call("GET", path)).body as { readonly data: readonly Row[] }).data;
 
-  /** As GitHub documents its requests. */
+  /** Requests in the format that GitHub documents. */
   const send = async (
     message: { readonly event: string; readonly body: string; readonly delivery: string },
     { url = github.url, secret = github.secret } = {},
@@ -57,7 +57,7 @@ suite("the gateway in the dashboard", () => {
     const page = await visit("sources");
     const seen = watch(page, { origin: server.url });
     await page
-      .getByText("Receive webhooks from providers, partners or another Posthorn.", { exact: false })
+      .getByText("Receive webhooks from providers, partners or another Posthorn server.", { exact: false })
       .waitFor();
     await page.getByRole("link", { name: "Add the first source" }).click();
     await page.getByText(/^Providers: 30\. Generic schemes: \d+\.$/).waitFor();
@@ -157,7 +157,7 @@ suite("the gateway in the dashboard", () => {
     const [connection] = await listed("/v1/connections");
     const page = await visit(`connections/${connection?.id ?? ""}`);
     const filter = page.getByLabel("Filter (JSON)");
-    const attempt = page.getByRole("button", { name: "Try on recent requests" });
+    const attempt = page.getByRole("button", { name: "Test on recent requests" });
     for (const [text, problem] of [
       ["{", "Filter (JSON) is not valid JSON."],
       ['{"body":{"action":{"$inn":["labeled"]}}}', "Filter (JSON) is not an operator"],
@@ -199,7 +199,7 @@ suite("the gateway in the dashboard", () => {
     const made = await server.call("POST", "/v1/api-keys", { name: "r", role: "read", tenant_id: "default" });
     const reader = await world.logInAs((made.body as { readonly key: string }).key);
     const read = await visit(`connections/${connection?.id ?? ""}`, reader);
-    await read.getByRole("button", { name: "Try on recent requests" }).click();
+    await read.getByRole("button", { name: "Test on recent requests" }).click();
     await read.getByRole("status").filter({ hasText: "1 of the last 4 would be forwarded." }).waitFor();
     await reader.close();
   });
@@ -437,7 +437,7 @@ suite("the gateway in the dashboard", () => {
     }
     await goWithin(page, `/ui/connections/${connection?.id ?? ""}`);
     await page.getByLabel("Filter (JSON)").fill('{"body":{"action":"opened","n":{"$gt":1}}}');
-    await page.getByRole("button", { name: "Try on recent requests" }).click();
+    await page.getByRole("button", { name: "Test on recent requests" }).click();
     await page.getByRole("button", { name: "Why: issues, filtered out" }).first().click();
     await page.getByRole("region", { name: "Why: issues" }).waitFor();
     await judge(page, "a filter that was tried");

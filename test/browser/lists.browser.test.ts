@@ -1,4 +1,7 @@
-/** Lists of deliveries and events, the page of an event, and forms of event types and tenants, in Chromium over one real server. */
+/**
+ * Lists of deliveries and events, the event page, and forms for event types and tenants, in Chromium with one real
+ * server.
+ */
 import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
 import { after, before, suite, test } from "node:test";
@@ -158,7 +161,7 @@ suite("lists", () => {
     const startedAt = Date.now();
     const created_at = new Date(startedAt).toISOString();
     const data = Array.from({ length: 120 }, (_, index) => ({ ...one, id: `row-${index}`, created_at }));
-    // A stopped clock applies to all pages of its context.
+    // A stopped clock applies to all pages of its browser context.
     const own = await world.logIn();
     const page = await own.newPage();
     await page.clock.install({ time: startedAt });
@@ -275,7 +278,7 @@ suite("lists", () => {
     await page.getByLabel("Metric").selectOption("waiting");
     await page.getByLabel("Condition").selectOption("below");
     await page.getByLabel("Threshold").fill("1000");
-    await page.getByLabel("For at least, minutes").fill("0");
+    await page.getByLabel("Minimum duration, minutes").fill("0");
     await page.getByRole("button", { name: "Preview last 7 days" }).click();
     await page.getByText("in the last 7 days").waitFor();
     await page.getByRole("button", { name: "Save", exact: true }).click();

@@ -1,4 +1,4 @@
-/** Lists of more than one page: filters, new rows and selection, in Chromium over one real server. */
+/** Lists that are longer than one page: filters, new rows and selection, in Chromium with one real server. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { Page } from "playwright-core";
@@ -6,17 +6,17 @@ import { eventually } from "../scenarios/eventually.fixture.ts";
 import { goWithin } from "./browser.fixture.ts";
 import { DashboardWorld } from "./dashboard-world.fixture.ts";
 
-/** More than a page of 50. */
+/** More than one page of 50. */
 const each = 55;
 
 interface LongList {
   readonly path: string;
-  /** The same list with a filter that other rows match, and with one that no row matches. */
+  /** The same list with a filter that matches different rows, and with a filter that matches none. */
   readonly filtered: string;
   readonly empty: string;
-  /** Text in each row before and after the filter. */
+  /** Text that each row contains before and after filtering. */
   readonly texts: readonly [string, string];
-  /** The text of an empty list. */
+  /** The message for an empty list. */
   readonly none: string;
 }
 

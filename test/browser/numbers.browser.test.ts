@@ -1,10 +1,10 @@
-/** Numbers on pages match the ledger of a known world, and agree with each other, in Chromium over one real server. */
+/** Numbers on pages match the ledger of a known world and agree with each other, in Chromium with one real server. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { eventually } from "../scenarios/eventually.fixture.ts";
 import { DashboardWorld } from "./dashboard-world.fixture.ts";
 
-/** Deliveries by outcome. */
+/** Number of deliveries by outcome. */
 const ledger = { accepted: 5, givenUp: 2, retrying: 4, paused: 3 };
 const waiting = ledger.retrying + ledger.paused;
 
@@ -32,7 +32,7 @@ suite("numbers", () => {
       });
       ids[name] = made["id"] ?? "";
     }
-    // Nothing was sent to it, so it is healthy.
+    // Nothing is sent to this webhook, so it is healthy.
     await create("/v1/webhooks", { url: receiver.url("/quiet"), events: ["quiet.made"] });
     await create(`/v1/webhooks/${ids["paused"]}/pause`, {});
     for (const [name, count] of Object.entries(ledger))

@@ -1,4 +1,4 @@
-/** Palette, shortcuts and the system page, in Chromium over one real server. */
+/** Palette, shortcuts and the system page, in Chromium with one real server. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
@@ -98,7 +98,7 @@ suite("palette and keys", () => {
     const link = page.getByRole("link", { name: "Deliveries", exact: true });
     await link.focus();
     await page.keyboard.press("Control+k");
-    const field = page.getByRole("combobox", { name: "Page, command, id, key or URL" });
+    const field = page.getByRole("combobox", { name: "Page, command, ID, key or URL" });
     const isFocused = () => field.evaluate((one) => one === one.ownerDocument.activeElement);
     for (const key of ["Tab", "Tab", "Shift+Tab"]) {
       await page.keyboard.press(key);

@@ -1,6 +1,6 @@
 /**
- * A host of the portal: a page on another site, with a backend that creates sessions, and a browser that blocks its
- * storage.
+ * An application that embeds the portal: a page on another site, a backend that creates sessions, and a browser that
+ * blocks the portal's storage.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -12,17 +12,17 @@ import type { BrowserContext } from "playwright-core";
 import { browserOptions } from "./browser.fixture.ts";
 
 export interface HostPage {
-  /** On `localhost`, which is another site than that of the server, 127.0.0.1. */
+  /** On `localhost`, which is a different site from the server's, 127.0.0.1. */
   readonly origin: string;
   readonly url: string;
-  /** Sessions that its backend created. */
+  /** Number of sessions that its backend has created. */
   readonly sessions: number;
-  /** How often a browser loaded it. */
+  /** How many times a browser has loaded the page. */
   readonly loads: number;
   close(): Promise<void>;
 }
 
-/** `makeSession` is the host's backend; `refuses` is called before each. */
+/** `makeSession` is the host's backend; `refuses` is called before each session is created. */
 export async function startHost(options: {
   readonly portalUrl: string;
   readonly makeSession: (origin: string) => Promise<object>;
@@ -73,7 +73,7 @@ if (wanted.has("reloads")) portal.addEventListener("session-ended", () => locati
 for (const name of ["path", "theme", "locale"]) if (wanted.has(name)) portal.setAttribute(name, wanted.get(name));
 </script></body></html>`;
 
-/** A browser that blocks the storage of frames from other sites. */
+/** A browser that blocks storage for frames from other sites. */
 export interface StrictBrowser {
   readonly context: BrowserContext;
   closePages(): Promise<void>;
@@ -91,7 +91,7 @@ export async function openStrictBrowser(): Promise<StrictBrowser> {
   });
   return {
     context,
-    // All but one: without any, its window closes, and the browser with it.
+    // Closes all pages but one. Without any page, the window closes, and with it the browser.
     closePages: async () => {
       await Promise.all(
         context

@@ -3,7 +3,10 @@ import type { Frame, Page } from "playwright-core";
 import { Keyboard } from "./keyboard.fixture.ts";
 import { type PortalWorld, wordsOf } from "./portal-world.fixture.ts";
 
-/** With Tab and Enter only, in each language: add an endpoint, see the test, break it, read why, fix it, recover. */
+/**
+ * Uses only Tab and Enter, in each language: add an endpoint, see the test event, break the endpoint, read why, fix it,
+ * recover.
+ */
 export async function portalJourney(
   world: PortalWorld,
   on: { readonly page: Page; readonly frame: Frame; readonly locale: "en" | "de" },

@@ -1,6 +1,5 @@
 /**
- * Pages of the portal in Chromium: notification settings, help with a failing check, live updates, colors and reading
- * directions.
+ * Portal pages in Chromium: notification settings, help for a failing check, live updates, colors and text direction.
  */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
@@ -14,7 +13,7 @@ import { everything, type Json, PortalWorld, wordsOf } from "./portal-world.fixt
 suite("pages of the portal", () => {
   let world: PortalWorld;
   before(async () => {
-    // No mail server listens there: mails wait, and a page only shows that.
+    // No mail server listens there, so emails wait. The page only has to show that.
     const mail = { POSTHORN_SMTP_URL: "smtp://127.0.0.1:9", POSTHORN_MAIL_FROM: "Webhooks <w@example.com>" };
     world = await PortalWorld.open(mail);
   });
@@ -279,7 +278,7 @@ suite("pages of the portal", () => {
     await page.getByLabel("Allowed frame origins").fill("https://app.example.com");
     await save.click();
     await settingsAre({ accent: "#ffdd00", product_name: "Shop of Acme" });
-    // At once: input typed while the page receives the saved values stays.
+    // Runs immediately, because input typed while the page receives the saved values must be kept.
     await page.getByLabel("Product name").fill("");
     await save.click();
     await settingsAre({ accent: "#ffdd00", product_name: null });
@@ -288,7 +287,7 @@ suite("pages of the portal", () => {
     await page.getByText("image/png, saved").waitFor();
     const customer = await world.visit({ reference: "ada" });
     const shown = customer.locator("img.logo-light");
-    // Waits for its bytes, and rejects if they are not an image.
+    // Waits until the image is loaded, and rejects if the data is not an image.
     await shown.evaluate((image) => (image as unknown as { decode(): Promise<void> }).decode());
     await page.getByRole("button", { name: "End ada" }).click();
     await customer.getByRole("link", { name: "Activity" }).click();
@@ -332,7 +331,7 @@ suite("pages of the portal", () => {
       "help",
     ];
     for (const path of pages) {
-      // 320 px are 640 px at 200 %.
+      // 320 px correspond to 640 px at 200% zoom.
       const options = { ...forAxe, viewport: { width: 320, height: 900 }, forcedColors: "active" };
       const page = await world.visit({ ...everything, locale: "de" }, path, options);
       await page.getByText(wordsOf("de")("loading")).waitFor({ state: "detached" });
@@ -374,12 +373,12 @@ suite("pages of the portal", () => {
   });
 });
 
-/** As when the user returns to the window: pages refetch. */
+/** Simulates that the user returns to the window: pages refetch. */
 async function lookAgain(page: Page): Promise<void> {
   await page.evaluate('document.dispatchEvent(new Event("visibilitychange", { bubbles: true }))');
 }
 
-/** An image of one pixel. */
+/** An image of a single pixel. */
 const pixel = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
   "base64",

@@ -1,4 +1,4 @@
-/** A server with one tenant, its receiver, and a browser: the start of each portal test. */
+/** A server with one tenant, its receiver, and a browser: the setup of each portal test. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { openBrowser } from "./browser.fixture.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** All capabilities. */
+/** Has all capabilities. */
 export const everything = { capabilities: portalCapabilities };
 
 export class PortalWorld {
@@ -53,7 +53,7 @@ export class PortalWorld {
     await this.server.remove();
   }
 
-  /** After a test: an open page would continue to poll, and receive the events of later tests. */
+  /** Called after a test. An open page would continue to poll and would receive the events of later tests. */
   async closePages(): Promise<void> {
     await Promise.all(this.browser.contexts().map((context) => context.close()));
   }
@@ -69,7 +69,7 @@ export class PortalWorld {
     return this.call("POST", "/v1/events", event);
   }
 
-  /** Resolves when it has arrived there. */
+  /** Resolves when the event has arrived at the path. */
   async publishTo(path: string): Promise<void> {
     const seen = () => this.receiver.requests.filter((request) => request.path === path).length;
     const before = seen();
@@ -81,7 +81,7 @@ export class PortalWorld {
     return this.call("POST", "/v1/portal-sessions", { tenant_id: "acme", ...more });
   }
 
-  /** Opens a page of the portal in a separate context. */
+  /** Opens a portal page in a separate browser context. */
   async visit(more: object = {}, path = "", options: object = {}): Promise<Page> {
     const page = await (await this.browser.newContext({ locale: "en", ...options })).newPage();
     const url = new URL(String((await this.session(more))["url"]));

@@ -1,6 +1,6 @@
 /**
- * The portal in Chromium, over a real server and a real receiver: as a customer sees it, and as a page of another site
- * embeds it.
+ * The portal in Chromium, with a real server and a real receiver: as a customer sees it, and embedded in a page of
+ * another site.
  */
 import assert from "node:assert/strict";
 import { after, afterEach, before, suite, test } from "node:test";
@@ -181,7 +181,8 @@ suite("the portal", () => {
       await frame.getByRole("heading", { name: "Aktivität" }).waitFor();
       assert.equal(await frame.locator("html").getAttribute("lang"), "de");
       assert.equal(await frame.locator("html").getAttribute("data-theme"), "dark");
-      // A session of one minute is near its end at once, so the host was asked for another one.
+      // A session of one minute expires soon after it starts, so the page has already requested another one from the
+      // host.
       await eventually("the host is asked for another code", {
         ask: async () => host.sessions,
         holds: (sessions) => sessions >= 2,
@@ -274,7 +275,7 @@ suite("the portal", () => {
       await page.goto(`${host.url}?path=endpoints/${webhookId}?tab=security`);
       const frame = await frameOf(page);
       await frame.getByRole("heading", { name: receiver.url("/first") }).waitFor();
-      // From the frame itself, not from its parent.
+      // Sent by the frame itself, not by its parent.
       await frame.evaluate("window.postMessage({ type: 'posthorn:path', path: 'help' }, '*')");
       await frame.getByRole("button", { name: "Show for 30 seconds" }).click();
       await frame.getByText(/^whsec_/).waitFor();
@@ -398,7 +399,7 @@ suite("the portal", () => {
   });
 });
 
-/** As six hexadecimal digits. */
+/** Returns the color as six hexadecimal digits. */
 async function colourOf(element: Locator, property: "color" | "background-color"): Promise<string> {
   const text = await element.evaluate(
     (one, name) => one.ownerDocument.defaultView?.getComputedStyle(one).getPropertyValue(name) ?? "",

@@ -1,4 +1,4 @@
-/** Creating, changing and fixing webhooks in the dashboard, in Chromium over one real server. */
+/** Creating, updating and fixing webhooks in the dashboard, in Chromium with one real server. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
@@ -19,7 +19,7 @@ suite("webhooks in the dashboard", () => {
   let isBroken = true;
 
   before(async () => {
-    // No mail server listens there, so no mail is sent.
+    // No mail server listens there, so no email is sent.
     const mail = { POSTHORN_SMTP_URL: "smtp://127.0.0.1:9", POSTHORN_MAIL_FROM: "Webhooks <w@example.com>" };
     world = await DashboardWorld.open(mail);
     ({ server, receiver, context } = world);
@@ -195,7 +195,7 @@ suite("webhooks in the dashboard", () => {
     await page.getByRole("row", { name: /order\.paid 422/ }).waitFor();
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
-    await page.getByText("The receiver permanently refused it", { exact: false }).waitFor();
+    await page.getByText("The receiver permanently refused the delivery", { exact: false }).waitFor();
     await pick("Shop backend", /moved.*webhook, by description/);
     await page.getByRole("heading", { level: 1, name: /moved/ }).waitFor();
     await page.getByRole("link", { name: "Edit" }).waitFor();
@@ -322,7 +322,7 @@ suite("webhooks in the dashboard", () => {
     });
     await page.goto(`${server.url}/ui/webhooks/new`);
     await page.getByText("The session ends in less than two minutes.", { exact: false }).waitFor();
-    // One requests the logged-in user, the other the end of the session.
+    // One request reads the logged-in user, the other ends the session.
     await eventually("both answers", { ask: () => Promise.resolve(answered), holds: (count) => count === 2 });
     isNear = false;
     await page.getByRole("button", { name: "Stay logged in" }).click();
@@ -365,7 +365,7 @@ suite("webhooks in the dashboard", () => {
   });
 });
 
-/** In every frame: drawings whose width differs from their box. */
+/** Records, in every frame, drawings whose width differs from that of their box. */
 const watchPlots = `
   globalThis.misfits = [];
   requestAnimationFrame(function look() {
@@ -377,7 +377,7 @@ const watchPlots = `
   });
 `;
 
-/** Three one-minute points: the middle one without times, the last one unfinished. */
+/** Three one-minute points: the middle one has no durations, and the last one is unfinished. */
 function chartedHour() {
   const start = Date.UTC(2026, 10, 23, 4);
   const at = (minutes: number) => new Date(start + minutes * 60_000).toISOString();

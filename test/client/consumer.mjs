@@ -1,4 +1,4 @@
-// Runs in a project that has the packed client and nothing else, on any Node from 20 on.
+// Runs in a project that contains only the packed client, on any Node version from 20 on.
 import { createClient, ApiError } from "@posthorn/client";
 import { Outbox } from "@posthorn/client/outbox";
 

@@ -18,15 +18,15 @@ const commitsMax = 40;
 
 export interface KillsReport {
   readonly orders: number;
-  /** Kills after which committed events were waiting. */
+  /** Number of kills that left committed events waiting. */
   readonly between: number;
-  /** Of those, kills with a batch in flight. */
+  /** Number of these kills that happened while a batch was in flight. */
   readonly sending: number;
 }
 
 /**
- * Kills an application (signal 9) this often, each time after another number of commits. Then everything committed must
- * have been published once, and nothing else.
+ * Kills an application (signal 9) this many times, each time after a different number of commits. Afterwards,
+ * everything committed must have been published exactly once, and nothing else.
  */
 export async function killApplications(times: number): Promise<KillsReport> {
   const server = await openServer();
@@ -47,7 +47,7 @@ export async function killApplications(times: number): Promise<KillsReport> {
       if (waiting > 0) report.between += 1;
       if (claimed > 0) report.sending += 1;
     }
-    // Entries claimed by the last run are free when its lease ends.
+    // Entries claimed by the last run become available when its lease expires.
     await outbox.flush();
     const orders = await compare(file, server);
     outbox.close();
@@ -63,7 +63,7 @@ interface Server {
   readonly adminKey: string;
 }
 
-/** The outbox as a later run of the application has it. */
+/** The outbox as a later run of the application opens it. */
 function openOutbox(file: string, { baseUrl, adminKey }: Server) {
   const store = openSqliteOutboxStore(file);
   const client = createClient({ url: baseUrl, key: adminKey });
@@ -75,7 +75,7 @@ function openOutbox(file: string, { baseUrl, adminKey }: Server) {
 const dayMs = 86_400_000;
 
 function leftIn(file: string): { readonly waiting: number; readonly claimed: number } {
-  // Not read-only: opening the file rolls back what the kill left incomplete.
+  // Not read-only, because opening the file rolls back what the kill left incomplete.
   const database = new DatabaseSync(file);
   const counts = database
     .prepare("SELECT count(*) AS waiting, count(token) AS claimed FROM posthorn_outbox")

@@ -1,4 +1,4 @@
-/** The order of the outbox on PostgreSQL with two concurrent claims. */
+/** The order of the outbox on PostgreSQL with two concurrent claimers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import pg from "pg";
@@ -19,7 +19,7 @@ test("a claim that began before another one was committed gets nothing newer tha
   const store = createPostgresOutboxStore(pool);
   for (const id of ["1", "2"]) await store.put(id, "{}");
 
-  // The first process has claimed, and its transaction is not committed yet.
+  // The first process has claimed, but its transaction is not committed yet.
   const connection = new pg.Client({ connectionString: url });
   await connection.connect();
   t.after(() => connection.end());

@@ -1,4 +1,4 @@
-/** The outbox over its SQLite store, with a scripted server and a clock that the test moves. */
+/** The outbox with its SQLite store, a scripted server and a clock that the test advances. */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test, type TestContext } from "node:test";
@@ -20,7 +20,7 @@ interface Sent {
 
 type Answer = (events: readonly Sent[]) => readonly object[];
 
-/** Each call to the server gets the next response; the last one is repeated. */
+/** Each call to the server gets the next response; the last response is repeated. */
 function opened(
   t: TestContext,
   answers: readonly Answer[] = [published],

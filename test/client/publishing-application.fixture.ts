@@ -11,7 +11,7 @@ const [, , file = "", url = "", key = "", round = ""] = process.argv;
 const database = new DatabaseSync(file, { timeout: 5_000 });
 database.exec("CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY)");
 const insert = database.prepare("INSERT INTO orders (id) VALUES (?)");
-// Each run is later than the leases of the killed one.
+// Each run starts after the leases of the killed run have expired.
 const time = { ...systemTime, now: () => Date.now() + Number(round) * 120_000 };
 const client = createClient({ url, key });
 const outbox = new Outbox({ client, store: openSqliteOutboxStore(file), pollMs: 5, time });
@@ -25,6 +25,6 @@ for (let n = 0; ; n += 1) {
   outbox.add({ event_type: "order.completed", data: { order_id: id }, timestamp }, database);
   database.exec("COMMIT");
   process.stdout.write(`committed ${id}\n`);
-  // Sometimes immediately, sometimes after the outbox had time to send.
+  // The delay is sometimes zero, and sometimes long enough for the outbox to send.
   if (n % 3 === 0) await sleep(n % 20);
 }

@@ -1,4 +1,4 @@
-/** The client and a real server: its promises about keys and repeats, and every resource once. */
+/** The client with a real server: its guarantees about keys and repeats, and each resource once. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
@@ -21,7 +21,7 @@ suite("the client and a server", () => {
     createClient({ url: server.baseUrl, key: server.adminKey, ...more });
   const paid = (type: string) => ({ event_type: type, data: { n: 1 } });
 
-  /** The server executes the call, and the first responses are lost. */
+  /** The server executes the call, but the first responses are lost. */
   const losing = (count: number) => {
     const answers: string[] = [];
     const lossy: typeof fetch = async (input, init) => {
@@ -192,7 +192,7 @@ suite("the client and a server", () => {
     const stop = new AbortController();
     const stream = client.stream({ topics: [`deliveries:webhook=${id}`], signal: stop.signal });
     const first = stream.next();
-    // Nothing is sent before the stream is open, so a later event is needed too.
+    // An event published before the stream is open is not sent, so a later event is needed too.
     let isHeard = false;
     const publishing = eventually("the stream tells of a delivery", {
       ask: () => client.publish(paid("live.one")),

@@ -1,4 +1,6 @@
-/** The HTTP API: its document, one response of every operation, the usual errors, and the sentence of every bound. */
+/**
+ * The HTTP API: its document, one response of every operation, the usual errors, and the error message of every bound.
+ */
 import assert from "node:assert/strict";
 import { after, before, mock, suite, test } from "node:test";
 import type { Client } from "../scenarios/api/client.fixture.ts";
@@ -17,7 +19,7 @@ suite("the HTTP API matches the golden files", () => {
   let now = begin;
 
   before(async () => {
-    // Wall-clock time stands still except between requests. Timers and the monotonic clock are real.
+    // The wall clock advances only between requests. Timers and the monotonic clock are real.
     mock.timers.enable({ apis: ["Date"], now });
     server = await openServer();
     client = server.admin;

@@ -1,4 +1,4 @@
-/** Requests that fail in every usual way. */
+/** Requests that fail in each of the usual ways. */
 import { type Client, textOf } from "../scenarios/api/client.fixture.ts";
 
 const unknownId = "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c";
@@ -36,7 +36,7 @@ async function refusedCallers(admin: Client): Promise<void> {
   }
 }
 
-/** Paths, methods, media types and bodies that no route reads. */
+/** Paths, methods, media types and bodies that no route accepts. */
 async function refusedForms(admin: Client): Promise<void> {
   await admin.get("/v1/nothing");
   await admin.call("DELETE", "/v1/events");
@@ -146,7 +146,7 @@ async function missingThings(admin: Client): Promise<void> {
     await admin.get(`/v1/${path}`);
 }
 
-/** 409 and 422: reuse of keys, states that do not allow the call, limits. */
+/** 409 and 422: reused keys, states that do not allow the call, and limits. */
 async function conflicts(admin: Client): Promise<void> {
   const headers = { "idempotency-key": '"frozen"' };
   await admin.post("/v1/webhooks", webhook, { headers });

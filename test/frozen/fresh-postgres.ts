@@ -4,7 +4,7 @@ import { createTestDatabase } from "../conformance/store/postgres-database.fixtu
 import { start } from "../conformance/store/scene.fixture.ts";
 import type { Store } from "../../src/ports/store.ts";
 
-/** One database that `open` returns to what the first start of a store left, its sequences included. */
+/** One database. `open` restores the contents that the first start of a store creates, including its sequences. */
 export class FreshPostgres implements AsyncDisposable {
   #made: ReturnType<typeof makeFresh> | null = null;
 

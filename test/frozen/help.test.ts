@@ -4,7 +4,7 @@ import { createProgram } from "../../src/cli/program.ts";
 import { processInvocation } from "../../src/cli/invocation.ts";
 import { assertFrozen } from "./golden.ts";
 
-/** A fixed width: the text must not depend on the terminal. */
+/** A fixed width, because the text must not depend on the terminal. */
 function helpTexts(command: Command, path: string): readonly string[] {
   let text = "";
   command.configureHelp({ helpWidth: 100 }).configureOutput({ writeOut: (part) => (text += part) });

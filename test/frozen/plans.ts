@@ -1,4 +1,7 @@
-/** How a database of the current schema would run statements: a statement, then the lines of its plan, without costs. */
+/**
+ * How a database with the current schema would run statements. Each statement is followed by the lines of its plan,
+ * without costs.
+ */
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 import { SessionPlans } from "../../src/store/postgres/driver/named-statements.ts";
@@ -8,7 +11,7 @@ import { start } from "../conformance/store/scene.fixture.ts";
 import { openStoreAt } from "./fresh-postgres.ts";
 
 const planned = /^(\/\*.*?\*\/ )?(SELECT|INSERT|UPDATE|DELETE|WITH)\b/i;
-/** Their plans depend on the numbers and statistics of the server's catalogues. */
+/** Excluded, because their plans depend on the contents and statistics of the server's system catalogs. */
 const ofCatalogues = /\bpg_(class|inherits|namespace|index|stat\w*|locks|tables|database)\b/;
 
 export async function plansOf(store: "sqlite" | "postgres", statements: readonly string[]): Promise<string> {
@@ -20,7 +23,7 @@ export async function plansOf(store: "sqlite" | "postgres", statements: readonly
   return `${explained.map(([sql, plan]) => [sql, ...plan.map((line) => `    ${line}`)].join("\n")).join("\n\n")}\n`;
 }
 
-/** The statements in a text that `plansOf` returned. */
+/** The statements in an output of `plansOf`. */
 export function statementsIn(plans: string): readonly string[] {
   return plans.split("\n").filter((line) => line !== "" && !line.startsWith("    "));
 }
@@ -42,7 +45,7 @@ function sqlitePlans(statements: readonly string[]): readonly Plan[] {
   });
 }
 
-/** As the stores have them planned: once, for any values, without table scans where an index is usable. */
+/** Plans statements as the stores do: once, for any values, and without table scans if an index can be used. */
 async function postgresPlans(statements: readonly string[]): Promise<readonly Plan[]> {
   const database = await createTestDatabase();
   await (await openStoreAt(database.url)).close();

@@ -5,22 +5,24 @@ import { Database, type Transactor } from "../../src/store/postgres/driver/datab
 export interface Statement {
   readonly sql: string;
   readonly values: readonly unknown[];
-  /** Rows, the counts of `run` in SQLite, or the code of an error. */
+  /** Rows, the counts that SQLite's `run` returns, or the code of an error. */
   readonly result: unknown;
-  /** The method of node:sqlite, and whether rows are arrays. */
-  /** Depends on time or chance, so that it is not compared. */
+  /** True if the result depends on time or chance. It is then not compared. */
   varies?: true;
   readonly call?: { readonly method: SqliteMethod; readonly arrays: boolean };
 }
 
-/** Statements of one transaction, or one statement that is its own. In SQLite, BEGIN and COMMIT are statements. */
+/**
+ * The statements of one transaction, or one statement outside a transaction. In SQLite, BEGIN and COMMIT are recorded
+ * as statements.
+ */
 export interface Unit {
   readonly statements: Statement[];
   readonly isTransaction: boolean;
   ended: "committed" | "rolled back";
 }
 
-/** What one test of the suite did with its store, which was empty. */
+/** The statements that one test of the suite ran on its store, which was empty at the start. */
 export interface RecordedTest {
   readonly store: "sqlite" | "postgres";
   readonly units: Unit[];
@@ -89,7 +91,7 @@ async function noted<Rows>(
     run,
   }: { readonly sql: string; readonly values: readonly unknown[]; readonly run: () => Promise<Rows> },
 ): Promise<Rows> {
-  // The place is taken at once: statements that are sent together keep the order in which they were requested.
+  // The position is reserved immediately, so that statements that are sent together keep their order.
   const at = unit.statements.push({ sql, values, result: null }) - 1;
   const set = (result: unknown) => (unit.statements[at] = copy({ sql, values, result }));
   try {
@@ -102,7 +104,10 @@ async function noted<Rows>(
   }
 }
 
-/** Of the databases whose file `isRecorded`. PRAGMA reports sizes and settings of the file, so it is left out. */
+/**
+ * Records the databases for whose file `isRecorded` returns true. PRAGMA statements are not recorded, because they
+ * report sizes and settings of the file.
+ */
 export function recordSqlite(onUnit: OnUnit, isRecorded: (location: string) => boolean): void {
   const databases = new WeakMap<StatementSync, DatabaseSync>();
   const arrays = new WeakSet<StatementSync>();
@@ -146,7 +151,9 @@ export function recordSqlite(onUnit: OnUnit, isRecorded: (location: string) => b
   }
 }
 
-/** The counts of SQLite stay those of the last change, so that they mean nothing for other statements. */
+/**
+ * SQLite reports the counts of the last change until the next change, so the counts of other statements mean nothing.
+ */
 export function countOf(sql: string, result: unknown): unknown {
   const isChange = /^\s*(INSERT|UPDATE|DELETE|REPLACE|WITH)\b/i.test(sql);
   return isChange ? { changes: (result as { readonly changes: number | bigint }).changes } : null;
@@ -158,11 +165,11 @@ export function errorResult(error: unknown): unknown {
   return { error: errcode ?? code ?? String(error) };
 }
 
-/** JSON with bytes, bigints and absent values. */
+/** JSON extended with bytes, bigints and undefined values. */
 export function encode(value: unknown): string {
   return JSON.stringify(value, (_, one: unknown) => {
     if (one instanceof Uint8Array) return { $bytes: Buffer.from(one).toString("base64") };
-    // A Buffer becomes JSON before it gets here.
+    // `JSON.stringify` calls `Buffer.toJSON` before this function.
     if (isBufferJson(one)) return { $bytes: Buffer.from(one.data).toString("base64") };
     if (typeof one === "bigint") return { $bigint: String(one) };
     return one === undefined ? { $undefined: true } : one;
@@ -178,7 +185,7 @@ export function decode(text: string): unknown {
   });
 }
 
-/** The stores complete rows in place. */
+/** A copy is needed because the stores modify rows in place. */
 function copy(statement: Statement): Statement {
   return decode(encode(statement)) as Statement;
 }

@@ -1,4 +1,4 @@
-/** Runs recorded statements again on databases of the current schema, and compares what comes back. */
+/** Runs recorded statements again on databases with the current schema, and compares the results. */
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 import { columnTypes } from "../../src/store/postgres/driver/driver.ts";

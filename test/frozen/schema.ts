@@ -1,12 +1,15 @@
 /**
- * A schema as a set of lines, one for each thing that a database knows of it, so that a schema that was created in one step
- * equals one that grew in many: neither the order of columns nor the wording of the statements is in it.
+ * A schema as a set of lines, one for each object that the database contains. Neither the order of columns nor the
+ * wording of the statements is included, so a schema created in one step equals a schema created by many migrations.
  */
 import type { DatabaseSync } from "node:sqlite";
 
 export type Query = (sql: string) => Promise<readonly Readonly<Record<string, unknown>>[]>;
 
-/** Each query returns one column of lines. The table of migrations says how the schema came to be, so it is left out. */
+/**
+ * Each query returns one column of lines. The table of migrations is omitted, because it records how the schema was
+ * created.
+ */
 const postgresLines = [
   `SELECT format('%s: %s%s', c.relname,
      CASE c.relkind WHEN 'r' THEN 'table' WHEN 'p' THEN 'table, partitioned by ' || pg_get_partkeydef(c.oid)
@@ -81,7 +84,7 @@ export function sqliteSchema(db: DatabaseSync): string {
   return withoutMigrations(lines);
 }
 
-/** `CHECK (…)`, `GENERATED ALWAYS AS (…)`, `REFERENCES …` and `COLLATE …`, which no pragma reports in full. */
+/** `CHECK (…)`, `GENERATED ALWAYS AS (…)`, `REFERENCES …` and `COLLATE …`, which no pragma reports completely. */
 function checksIn(sql: string): readonly string[] {
   const found: string[] = [];
   for (const match of sql.matchAll(/\b(?:CHECK|AS) ?\(/g)) {

@@ -1,5 +1,5 @@
-// Statements of the stores with their values and rows, recorded while the conformance suites run, and replayed later.
-// docs/notes/frozen-proofs.md has the commands.
+// Statements of the stores, with their values and rows, that are recorded while the conformance suites run and are
+// replayed later. docs/notes/frozen-proofs.md lists the commands.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -25,7 +25,9 @@ const chosen = commands[command];
 if (chosen === undefined) throw new Error(`the command is one of ${Object.keys(commands).join(", ")}`);
 await chosen();
 
-/** `record sqlite|postgres FILE`. Statements that do not replay depend on time or chance, and are marked. */
+/**
+ * `record sqlite|postgres FILE`: statements whose results depend on time or chance cannot be replayed, and are marked.
+ */
 async function record(): Promise<void> {
   const [store = "", file = ""] = args;
   assert.ok((store === "sqlite" || store === "postgres") && file !== "", "record sqlite|postgres FILE");
@@ -58,7 +60,7 @@ async function record(): Promise<void> {
   });
 }
 
-/** `replay FILE`: on databases of the current schema, with the renames of `statements`. */
+/** `replay FILE`: runs on databases with the current schema, with the renames of `statements`. */
 async function replay(): Promise<void> {
   const tests = read(args[0] ?? "", renamesOf("statements"));
   let different = 0;
@@ -70,7 +72,7 @@ async function replay(): Promise<void> {
   process.exitCode = different === 0 ? 0 : 1;
 }
 
-/** `compare OLD NEW`: two recordings, result by result, whatever the statements are called now. */
+/** `compare OLD NEW`: compares two recordings result by result, even if statements were renamed. */
 function compare(): void {
   const [old = "", now = ""] = args;
   const results = (file: string) =>
@@ -89,7 +91,7 @@ function compare(): void {
   process.exitCode = 1;
 }
 
-/** `plans FILE`: the statements of a recording and their plans, compared with the golden file. */
+/** `plans FILE`: compares the statements of a recording and their plans with the golden file. */
 async function plans(): Promise<void> {
   const tests = read(args[0] ?? "", {});
   const store = tests[0]?.store ?? "sqlite";

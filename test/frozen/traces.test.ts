@@ -6,7 +6,7 @@ import { test } from "node:test";
 const folder = join(import.meta.dirname, "golden", "traces");
 const seeds = 7;
 
-/** In a process of its own: node:test follows each of the promises of a world, which costs more than the world. */
+/** Runs in a separate process: node:test tracks every promise of a world, which costs more than the world itself. */
 test(`the first ${seeds} simulated worlds have the golden traces`, async () => {
   const mode = process.env["POSTHORN_UPDATE_FROZEN"] === "1" ? "--traces" : "--compare";
   const script = join(import.meta.dirname, "..", "simulation", "run.ts");

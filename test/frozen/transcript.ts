@@ -1,9 +1,9 @@
-/** Requests and responses of a test client as text, with everything masked that differs from run to run. */
+/** Requests and responses of a test client as text. Everything that differs from run to run is masked. */
 import { type Client, clientOf, type CallOptions, type Reply } from "../scenarios/api/client.fixture.ts";
 
-/** Header fields that are the same for every response, or differ from run to run. */
+/** Header fields that are the same in every response, or that differ from run to run. */
 const unrecordedFields = new Set(["connection", "content-length", "date", "keep-alive", "transfer-encoding"]);
-/** What waits depends on how far the sender has got. */
+/** Which notifications are waiting depends on how far the sender has got. */
 const unrecordedPaths = new Set(["/openapi.json", "/v1/notifications?state=waiting"]);
 const unrecordedTypes = /^(text\/html|text\/plain; version)/;
 
@@ -49,7 +49,7 @@ export class Transcript {
     const request = this.#mask.apply(
       [`${method} ${path}`, ...fieldLines(options.headers), ...requestBody(options)].join("\n"),
     );
-    // Polling repeats a request until the response holds. Only the last response is deterministic.
+    // Polling repeats a request until a condition holds for the response. Only the last response is deterministic.
     if (this.exchanges.at(-1)?.request === request) this.exchanges.pop();
     const fields = [...reply.headers].filter(([name]) => !unrecordedFields.has(name));
     const isRecorded = this.#recorded === "every response" || reply.status >= 400;
@@ -79,7 +79,7 @@ function requestBody({ body, raw }: CallOptions): readonly string[] {
   return [text.length > 2_000 ? `  (${text.length} characters)` : `  ${text}`];
 }
 
-/** The document and the pages have golden files of their own, or none: their text is not a contract. */
+/** The document and the pages have separate golden files or none, because their wording is not a contract. */
 function responseBody(path: string, reply: Reply): readonly string[] {
   const type = reply.headers.get("content-type") ?? "";
   if (unrecordedPaths.has(path) || unrecordedTypes.test(type)) return ["  (not recorded)"];
@@ -91,30 +91,30 @@ function responseBody(path: string, reply: Reply): readonly string[] {
 
 const uuid = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g;
 
-/** What differs from run to run, and what the transcript has instead; in this order. */
+/** Patterns that differ from run to run, and their replacements in the transcript, applied in this order. */
 const masks: readonly (readonly [RegExp, string])[] = [
   [/[\w/.-]*\/posthorn-server-\w+/g, "<folder>"],
   [/\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, "<time>"],
   [/\b17\d{8}(?:\d{3})?\b/g, "<epoch>"],
   [/\b127\.0\.0\.1:\d+/g, "127.0.0.1:<port>"],
   [/\b(wh\w+_)(?:…[\w+/]*|[\w+/]{20,})=*/g, "$1<token>"],
-  // Keys, cursors, hashes: at least 20 characters, with lower case and with three digits or capitals.
+  // Keys, cursors and hashes: at least 20 characters, including a lower-case letter and three digits or capitals.
   [/(?<![\w-])(?=[\w-]*[a-z])(?=(?:[\w-]*[\dA-Z]){3})[\w-]{20,}={0,2}/g, "<token>"],
   [/"hint": "[^"]*"/g, '"hint": "<token>"'],
   [/;r=\d+;t=\d+/g, ";r=<count>;t=<seconds>"],
   [/\breq-[0-9a-z]+/g, "req-<number>"],
   [/\bposthorn-[0-9a-f]{8}=/g, "posthorn-<port>="],
   [/\bMax-Age=[1-9]\d*/g, "Max-Age=<seconds>"],
-  // Deliveries that wait when the alert is evaluated.
+  // Deliveries that are waiting when the alert is evaluated.
   [
     /"waiting is \d+, below 1000000",\n(\s*)"value": \d+/g,
     '"waiting is <count>, below 1000000",\n$1"value": "<count>"',
   ],
-  // Measured: durations and shares of the disk.
+  // Measured values: durations and fractions of disk space.
   [/\b\d+\.\d{6,}\b/g, "<measured>"],
 ];
 
-/** Ids keep their identity: `id-3` is the same id wherever it appears. */
+/** IDs stay identifiable: `id-3` is the same ID wherever it occurs. */
 class Mask {
   readonly #ids = new Map<string, string>();
 

@@ -1,4 +1,4 @@
-/** Evaluates alerts, and reads the notifications about them. */
+/** Evaluates alerts and reads the notifications about them. */
 import type { NotificationChannel } from "../../src/features/notifications/notification.ts";
 import type { AlertView } from "../../src/features/alerts/alert-service.ts";
 import { admin, type World } from "./world.fixture.ts";
@@ -16,8 +16,8 @@ export async function stateOf(world: World, rule: string): Promise<string | null
 }
 
 /**
- * Every server of the store counts and stores everything so far. Otherwise it is old once time was skipped, and raises
- * its own alert.
+ * Counts and stores all readings of every server that uses the store. Without this, the readings are stale after time
+ * was skipped, and raise a separate alert.
  */
 export async function counted(world: World): Promise<void> {
   await world.until(async () => {
@@ -26,13 +26,13 @@ export async function counted(world: World): Promise<void> {
   });
 }
 
-/** One evaluation of the rules, when everything so far is counted. */
+/** Evaluates the rules once, after everything so far has been counted. */
 export async function look(world: World): Promise<void> {
   await counted(world);
   await world.services.lifecycle.lookAtAlerts();
 }
 
-/** The cause is gone: evaluates until the alert has been silent for as long as it keeps firing. */
+/** Called after the cause has ended. Skips the time for which the alert keeps firing, then evaluates the rules. */
 export async function calm(world: World, minutes = 2): Promise<void> {
   world.skipTime(minutes * minute);
   await look(world);
@@ -62,7 +62,7 @@ export async function channelFor(
   };
   const { notifications } = world.store;
   await notifications.saveChannels({ tenantId, channels: [channel] });
-  // A tenant's address must be confirmed by its reader; an operator's own address needs no confirmation.
+  // The reader of a tenant's address must confirm it. An operator's own address needs no confirmation.
   const address = "ada@example.com";
   await notifications.rememberAddresses(tenantId, [{ id: `address-${channel.id}`, address, createdAt: 0 }]);
   const consent = (await notifications.consents(tenantId, [address])).get(address);

@@ -1,4 +1,4 @@
-/** Alerts about Posthorn's dependencies: real servers are cut off and come back. */
+/** Alerts about Posthorn's dependencies: real servers are disconnected and reconnected. */
 import assert from "node:assert/strict";
 import { after, test, type TestContext } from "node:test";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
@@ -127,7 +127,7 @@ test("WDS-212 RabbitMQ that could not be reached three times is critical until i
   ]);
 });
 
-/** A scheduler over a database, with the test's clock. */
+/** A scheduler with a database and the test's clock. */
 async function openScene(t: TestContext, url: string) {
   const store: Store = await openPostgresStore({
     url,

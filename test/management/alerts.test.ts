@@ -1,4 +1,4 @@
-/** Each alert that a document requires: triggered, fires, is announced once, and ends with its cause. */
+/** Each alert that a document requires: it is triggered, fires, is announced once, and ends when its cause ends. */
 import assert from "node:assert/strict";
 import { suite, test, type TestContext } from "node:test";
 import { noResponseFields } from "../../src/ports/transport.ts";
@@ -134,7 +134,7 @@ suite("alerts", () => {
     await world.until(() =>
       webhooks.every(({ webhook }) => (world.engine.webhook(webhook.id)?.health.lastAcceptedAt ?? 0) > 0),
     );
-    // They were quick until now, so they may use all slots.
+    // The receivers have been quick so far, so they may use all slots.
     world.answers.set("/hook", hang);
     await world.publish();
     await world.until(() => held.length === 4);

@@ -26,7 +26,7 @@ async function withStatus(
   });
 }
 
-/** A webhook whose deliveries end in the state that its receiver's response leads to. */
+/** A webhook whose deliveries end in the state that its receiver's responses cause. */
 async function standing(
   world: World,
   { status, count }: { readonly status: 400 | 500 | 200; readonly count: number },
@@ -134,7 +134,7 @@ suite("bulk actions", () => {
     const [first = "", ...others] = dead.deliveries.map((delivery) => delivery.id);
     const waiting = [first, ...others.slice(0, 2)];
     const started = await deliveries.retryBatch(admin, { ...fast, ids: waiting });
-    // A count is valid for a second.
+    // A count is cached for one second, so poll until it is current.
     const reports = (operation: BatchOperation | null, expected: object) =>
       world.until(async () => {
         const { outcome, status } = await deadLetters.operation(admin, operation?.id ?? "");
@@ -255,7 +255,7 @@ suite("bulk actions", () => {
     const page = { limit: 10, before: null, offset: 0 };
     const all = { webhookIds: null, eventTypes: null, categories: null, from: null, to: null };
     assert.deepEqual((await deadLetters.list(admin, { tenantId: null, ...all, page })).rows, []);
-    // It stays in the history, and can still be sent.
+    // A discarded delivery stays in the history and can still be sent.
     world.statuses.clear();
     const [discarded] = await withStatus(world, { ...ofWebhook, webhookId: dead.webhook.id, count: 3 });
     const ids = { ids: [discarded?.id ?? ""] };
@@ -288,7 +288,7 @@ suite("bulk actions", () => {
     );
     const slow = await deadLetters.change(admin, { id, status: "running", requestsPerSecond: 0.1 });
     assert.deepEqual([slow.status, slow.requestsPerSecond], ["running", 0.1]);
-    // At a tenth per second it would take a minute: the new rate applies at once.
+    // At a tenth of a request per second it would take a minute, so the new rate must apply immediately.
     await deadLetters.change(admin, { id, requestsPerSecond: 100 });
     await world.until(() => world.requests.length - sentBefore > paused.queued);
     await world.restart();
@@ -318,7 +318,7 @@ suite("bulk actions", () => {
     const id = started.operation?.id ?? "";
     await world.until(() => world.requests.length - sentBefore >= 3);
     await world.services.deadLetters.change(admin, { id, status: "paused" });
-    // The progress is stored once a second: after a kill the stored progress remains.
+    // The progress is stored once per second, so the last stored progress survives a kill.
     const stored = await world.store.operations.get(null, id);
     assert.ok(
       stored !== null && (await world.store.operations.update({ ...stored, queued: 0, cursor: null })),

@@ -263,7 +263,7 @@ test("WDS-226 WDS-112 a batch retry delivers what it selects, at its rate, and n
   const { operation } = await letters.retryBatch(admin, { ...batch, requestsPerSecond: 40 });
   assert.equal(operation?.status, "pending");
   await withStatus(world, { webhookId: webhook.id, status: "success", count: 12 });
-  // At forty a second two are sent together, every 50 ms: six groups have five pauses between them.
+  // At forty per second, two deliveries are sent together every 50 ms. Six groups have five pauses between them.
   assert.ok(performance.now() - start >= 5 * 50, "twelve at forty a second take a quarter of a second");
   const done = await world.until(async () => {
     const now = await letters.operation(admin, operation?.id ?? "");

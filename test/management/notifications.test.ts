@@ -16,7 +16,7 @@ interface Scene {
   readonly world: World;
   readonly server: MailServer;
   told: NotificationServices;
-  /** Checks failing webhooks, and then sends what is due. */
+  /** Checks for failing webhooks, then sends the notifications that are due. */
   look(): Promise<void>;
   subjects(): readonly (string | undefined)[];
 }
@@ -48,7 +48,7 @@ async function openScene(t: TestContext, channels: readonly ChannelInput[] = [ow
   return scene;
 }
 
-/** Readers open the confirmation links in the mails, which are then cleared. */
+/** Opens the confirmation links in the emails as their readers would, then clears the emails. */
 async function confirmAll({ told, server }: Pick<Scene, "told" | "server">): Promise<void> {
   await told.sender.round();
   for (const { mail } of server.mails) {
@@ -73,7 +73,7 @@ function tellingBy(world: World, url: string): NotificationServices {
   });
 }
 
-/** A webhook whose receiver fails, and since when; its state is stored. */
+/** A webhook whose receiver fails, and when the failures started. Its state is stored. */
 async function failing(world: World): Promise<{ readonly id: string; readonly since: number }> {
   world.statuses.set("/hook", 503);
   world.answers.set("/hook", () => ({ responseSample: Buffer.from("<script>alert('503')</script> & more") }));
@@ -418,7 +418,7 @@ suite("recipients without consent", () => {
     const token = tokenIn(server.mails[0]?.mail.text ?? "", "unsubscribe") ?? "";
     await told.notifications.decide(token, false);
     server.forget();
-    const refused = { code: "conflict", message: /Only the reader can resubscribe/ };
+    const refused = { code: "conflict", message: /Only the owner can resubscribe/ };
     await assert.rejects(told.notifications.test(admin, "default", first?.channel.id ?? ""), refused);
     await put([]);
     const [again] = await put([{ ...owner, address: "Ada@EXAMPLE.com", topics: ["paused"] }]);
@@ -441,7 +441,7 @@ suite("recipients without consent", () => {
     const { world, told } = scene;
     const { webhook } = await world.createWebhook();
     for (let round = 0; round < 11; round += 1) {
-      // Events of one millisecond have one key.
+      // Events in the same millisecond would share a key.
       world.skipTime(10);
       await world.services.webhooks.pause(admin, { id: webhook.id });
       world.skipTime(10);

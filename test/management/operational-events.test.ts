@@ -13,7 +13,7 @@ interface Told {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Events that requests to a path reported, as `type` without its prefix. */
+/** Events that were reported by requests to a path. */
 function toldTo(world: World, path: string): readonly Told[] {
   const requests = world.requests.filter((request) => request.path === path);
   return requests.map(({ body }) => JSON.parse(Buffer.from(body).toString()) as Told);
@@ -142,7 +142,8 @@ test("an event published right before a crash is not published again", async (t)
   assert.ok(queue);
   await world.createWebhook();
   await world.until(() => toldTo(world, "/operator").length === 1);
-  // As if the process had died between the publish and the mark: the same event is pending again.
+  // As if the process had died between the publish and the update that marks the event as published: the same event is
+  // pending again.
   const [again] = await told(world);
   assert.ok(again);
   await world.until(async () => (await queue.pendingEvents(9)).length === 0);
@@ -157,7 +158,7 @@ test("an event published right before a crash is not published again", async (t)
   assert.deepEqual(namesOf(toldTo(world, "/operator")), ["created", "updated"]);
 });
 
-/** The creation event that the operator received last, as stored. */
+/** The creation event that the operator received last, in its stored form. */
 async function told(world: World): Promise<readonly OperationalEvent[]> {
   return toldTo(world, "/operator").map(({ type, data }) => ({
     key: `${type}:${String(data["webhook_id"])}:`,

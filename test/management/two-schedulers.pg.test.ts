@@ -1,4 +1,4 @@
-/** Two servers over one PostgreSQL, both schedulers: each event is reported once, by either. */
+/** Two servers that share one PostgreSQL database, both as schedulers. Each event is reported once, by one of them. */
 import assert from "node:assert/strict";
 import { after, test, type TestContext } from "node:test";
 import { createSmtpMailer } from "../../src/system/mail/smtp-mailer.ts";
@@ -39,7 +39,7 @@ test("alerts and messages to owners are sent once, even when one server takes ov
   const servers = [await openServer(t, mails.url), await openServer(t, mails.url)] as const;
   const [{ world, told }, second] = servers;
   const subjects = () => mails.mails.map(({ mail }) => mail.subject ?? "").toSorted();
-  /** Everything that both do on their own, concurrently and several times. */
+  /** Runs all periodic tasks of both servers, concurrently and several times. */
   const rounds = async (of: readonly Server[]) => {
     for (let round = 0; round < 3; round += 1)
       await Promise.all(

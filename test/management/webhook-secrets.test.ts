@@ -41,7 +41,7 @@ async function nextRequest(world: World): Promise<OutboundRequest> {
   return world.until(() => world.requests[count]);
 }
 
-/** Which secrets verify a request's `v1` signatures. */
+/** The secrets that verify a request's `v1` signatures. */
 function verifiedBy(request: OutboundRequest, secrets: readonly string[]): readonly boolean[] {
   const headers = Object.fromEntries(
     ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => [name, header(request, name)]),

@@ -1,6 +1,7 @@
 /**
- * Management in its real form: the real engine on a real SQLite file, or on a given store, with real encryption. Only
- * the network is scripted: each URL responds with the test's status, and requests are recorded.
+ * The management functions as they really run: the real engine on a real SQLite file, or on a given store, with real
+ * encryption. Only the network is scripted: each URL responds with the status that the test sets, and requests are
+ * recorded.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -48,26 +49,26 @@ export interface World {
   readonly requests: OutboundRequest[];
   /** All log entries, as JSON lines. */
   readonly log: string[];
-  /** Status by path; 200 by default. */
+  /** Response status by path; the default is 200. */
   readonly statuses: Map<string, number>;
-  /** Other response parts, by path. */
+  /** Other parts of the response, by path. */
   readonly answers: Map<string, Answerer>;
-  /** TXT records by name. */
+  /** DNS TXT records by name. */
   readonly texts: Map<string, readonly string[] | "failed">;
   now(): number;
-  /** Moves the wall clock. */
+  /** Sets the wall clock forward or back. */
   skipTime(ms: number): void;
-  /** Reads this process's gauges, and writes them when a minute is over, as a server does four times a minute. */
+  /** Reads this process's gauges, and writes them when a minute has ended. A server does this four times a minute. */
   sample(): Promise<void>;
-  /** Ends the process side, as in a server that is stopped. */
+  /** Ends the process's part, as when a server is stopped. */
   close(): Promise<void>;
-  /** Ends the process side and opens it again on the same data. */
+  /** Ends the process's part and reopens it on the same data. */
   restart(): Promise<void>;
   createWebhook(input?: WebhookInput): Promise<WebhookView>;
   publish(input?: Partial<PublishInput>): Promise<string>;
-  /** Senders of notifications; the test starts their rounds. */
+  /** Creates senders of notifications. The test starts their rounds. */
   notifications(means: Partial<NotificationMeans>): NotificationServices;
-  /** Polls until the check returns something. */
+  /** Polls until the check returns a value. */
   until<Found>(
     check: () => Promise<Found | null | undefined | false> | Found | null | undefined | false,
   ): Promise<Found>;
@@ -83,9 +84,9 @@ export async function openWorld(
     readonly webhooksPerTenantMax?: number;
     readonly publicUrl?: string | null;
     readonly watched?: Parameters<typeof createServices>[0]["watched"];
-    /** False starts no notification rounds. */
+    /** If false, no notification rounds are started. */
     readonly schedules?: boolean;
-    /** Replaces the SQLite file; several worlds may share it if they have the same keys. */
+    /** Replaces the SQLite file. Several worlds may share it if they have the same keys. */
     readonly openStore?: (now: number) => Promise<Store>;
     readonly keys?: WorldKeys;
     readonly limits?: Partial<typeof engineLimits>;
@@ -246,7 +247,7 @@ export async function openWorld(
   };
 }
 
-/** The keys with which the processes of a deployment read each other's secrets. */
+/** The keys with which the processes of a deployment decrypt each other's secrets. */
 export interface WorldKeys {
   readonly ring: KeyRing;
   readonly digestKey: Uint8Array;
@@ -260,7 +261,7 @@ export function newWorldKeys(): WorldKeys {
   };
 }
 
-/** A timer that runs when the test decides. */
+/** A timer that fires when the test decides. */
 function noted(rounds: (() => void)[], run: () => void): Timer {
   rounds.push(run);
   return { cancel: () => undefined };
@@ -294,7 +295,7 @@ function fakeNames(texts: World["texts"]): NameLookup {
   return {
     async texts(name) {
       const found = texts.get(name);
-      if (found === "failed") return { kind: "failed", detail: "the name servers did not answer" };
+      if (found === "failed") return { kind: "failed", detail: "the name servers did not respond" };
       return found === undefined ? { kind: "absent" } : { kind: "found", texts: found };
     },
     close: () => undefined,

@@ -46,7 +46,7 @@ export function expressions(): readonly string[] {
   );
 }
 
-/** Names of the metrics that rules and panels read, without the suffixes of histograms. */
+/** Names of the metrics that rules and panels use, without the suffixes of histograms. */
 export function metricsRead(): ReadonlySet<string> {
   const names = expressions().flatMap(
     (expr) => expr.match(/\b(?:posthorn|webhook|process|nodejs)_\w+/g) ?? [],

@@ -1,4 +1,4 @@
-/** The files for Prometheus and Grafana: checked by Prometheus's own tool, and compared with their documentation. */
+/** The files for Prometheus and Grafana, checked by Prometheus's own tool and compared with their documentation. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** The npm package as users get it: built, packed, and installed from the archive into an empty project. */
+/** The npm package in the form that users get: built, packed, and installed from the archive into an empty project. */
 import { execFileSync } from "node:child_process";
 import {
   mkdirSync,
@@ -34,13 +34,13 @@ export class InstalledPackage implements Disposable {
     this.name = name;
     this.path = join(this.project, "node_modules", "@posthorn", name);
     const stage = join(this.#place, "stage");
-    // Variables of an outer npm would change the behaviour of this npm.
+    // The variables of an outer npm process would change the behaviour of this one.
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("npm_"));
     const env = { ...Object.fromEntries(inherited), npm_config_update_notifier: "false" };
     execFileSync(process.execPath, [join(root, "scripts", "build-package.ts"), name, "--out", stage], {
       stdio: ["ignore", "ignore", "pipe"],
     });
-    // The manifest's own build step has just run.
+    // The build step of the manifest has already run.
     npm(["pack", "--ignore-scripts", "--pack-destination", this.#place], { cwd: stage, env });
     const archive = readdirSync(this.#place).find((file) => file.endsWith(".tgz")) ?? "";
     mkdirSync(this.project);
@@ -55,7 +55,7 @@ export class InstalledPackage implements Disposable {
     return JSON.parse(readFileSync(join(this.path, "package.json"), "utf8")) as Manifest;
   }
 
-  /** Paths inside the package. */
+  /** Paths within the package. */
   files(): readonly string[] {
     return readdirSync(this.path, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
@@ -89,7 +89,7 @@ function npm(
   });
 }
 
-/** Code blocks of a page, in order. */
+/** Code blocks of a page, in the order in which they occur. */
 export function codeBlocks(page: string, language: string): readonly string[] {
   const text = readFileSync(join(root, page), "utf8");
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, "gm"))].map(

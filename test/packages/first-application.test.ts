@@ -1,6 +1,6 @@
 /**
- * docs/first-application.md word for word, except for ports: both packages, a server, and applications that publish and
- * receive.
+ * Follows docs/first-application.md word for word, except for ports: both packages, a server, and applications that
+ * publish and receive.
  */
 import assert from "node:assert/strict";
 import { execFile, execFileSync, spawn } from "node:child_process";
@@ -60,7 +60,10 @@ suite("the first application", () => {
     rmSync(place, { recursive: true, force: true });
   });
 
-  /** Types the commands that create key and webhook, and sets the values of their responses as the page says. */
+  /**
+   * Runs the commands that create the key and the webhook, and sets the values from their responses as the page
+   * instructs.
+   */
   async function prepare(): Promise<NodeJS.ProcessEnv> {
     const asAdmin = { POSTHORN_URL: server.url ?? "", POSTHORN_KEY: adminKey };
     const [typed = ""] = blocks.filter(({ language }) => language === "sh").map(({ code }) => code);

@@ -1,4 +1,4 @@
-/** The view of a user whose clone has no packages yet, with an npm that waits and fails on command. */
+/** The experience of a user whose clone has no packages yet. The test's npm waits and fails on command. */
 import assert from "node:assert/strict";
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -28,7 +28,7 @@ const clonedFiles = [
   "scripts/running-packages.json",
 ];
 
-/** Installs two packages when it is called; exits when the file `npm-may-end` exists. */
+/** Installs two packages when it is called, and exits when the file `npm-may-end` exists. */
 const npm = `#!/bin/sh
 mkdir -p node_modules/fastify node_modules/@posthorn/receiver
 echo "$@" >> "$CLONE/npm-calls"
@@ -92,7 +92,7 @@ test("of two concurrent starts the second waits for the installation of the firs
   await says(second, new RegExp(`waiting for another installation .*\\(process ${first.child.pid ?? ""}\\)`));
   assert.equal(npmCalls().length, 1);
   npmMayEnd();
-  // The first has failed, so the second tries itself.
+  // The first installation has failed, so the second process makes its own attempt.
   assert.deepEqual([await first.ended, await second.ended], [69, 69]);
   assert.equal(npmCalls().length, 2);
 });
@@ -100,7 +100,7 @@ test("of two concurrent starts the second waits for the installation of the firs
 test("running takes what the server, its pages and their bundler import", () => {
   const manifest = manifestAt("package.json");
   const there = new Set([...Object.keys(manifest.dependencies), ...runningPackages]);
-  // Pages show code that imports this package. They do not run it.
+  // Pages may show code that imports this package, but they do not run it.
   there.add("@posthorn/receiver");
   const used = [...imported("src"), ...imported("dashboard"), "esbuild", "node"];
   assert.deepEqual(
@@ -118,7 +118,7 @@ function manifestAt(path: string): Manifest {
   return JSON.parse(readFileSync(join(clone, path), "utf8")) as Manifest;
 }
 
-/** The packages that the files of a folder import, without types and tests. */
+/** The packages that the files of a folder import, except in types and tests. */
 function imported(folder: string): readonly string[] {
   const files = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
   const code = files.filter((path) => /\.tsx?$/.test(path) && !/\.(test|fixture)\./.test(path));
@@ -132,7 +132,7 @@ function imported(folder: string): readonly string[] {
 
 interface Start {
   readonly child: ChildProcessWithoutNullStreams;
-  /** Standard error so far. */
+  /** Standard error output so far. */
   said(): string;
   readonly ended: Promise<unknown>;
 }

@@ -1,4 +1,4 @@
-/** Checks for each package of the folder packages. */
+/** Checks that apply to every package in the folder `packages`. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -19,7 +19,7 @@ export function assertStandsAlone(installed: InstalledPackage): void {
   assert.deepEqual(readdirSync(join(installed.project, "node_modules", "@posthorn")), [installed.name]);
 }
 
-/** Code and types of every entry. */
+/** The code and the types of every entry point. */
 export function entryFiles(installed: InstalledPackage): readonly string[] {
   const entries = Object.values(installed.manifest.exports).filter((entry) => typeof entry !== "string");
   const targets = entries.flatMap((entry) => [entry.types, entry.default]);
@@ -27,7 +27,10 @@ export function entryFiles(installed: InstalledPackage): readonly string[] {
   return targets;
 }
 
-/** No tests, and of Posthorn only the folder of the package and its imports from the domain. */
+/**
+ * The package must contain no tests. Of Posthorn, it may contain only the folder of the package and its imports from
+ * the domain.
+ */
 export function assertHoldsNothingElse(installed: InstalledPackage): void {
   const expected = new RegExp(
     `^(dist/(${installed.name}|domain)/.+\\.(js|d\\.ts)|LICENSE|README\\.md|package\\.json)$`,
@@ -47,7 +50,10 @@ export function assertImportsNeighboursOnly(installed: InstalledPackage): void {
   }
 }
 
-/** In a strict project with Node's types, and in one with only the browser's types. `use` is the application's code. */
+/**
+ * Checks the types in a strict project with Node's types, and in one with only the browser's types. `use` is the
+ * application's code.
+ */
 export function assertTypesAreComplete(installed: InstalledPackage, use: string): void {
   installed.link("@types");
   const entries = Object.keys(installed.manifest.exports).filter((entry) => entry !== "./package.json");

@@ -1,4 +1,4 @@
-/** Both packages in a page, as in an application for its own staff: in Chromium, over a real server. */
+/** Both packages in a page, as in an internal application: in Chromium, with a real server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openBrowser } from "../browser/browser.fixture.ts";
@@ -15,7 +15,7 @@ test("a page publishes and receives", async (t) => {
   const script = await bundled(
     `import { tryPosthorn } from "./application.mjs"; globalThis.tryPosthorn = tryPosthorn;`,
   );
-  // A page of the same origin, as behind one proxy.
+  // A page of the same origin, as if the application and the server were behind one proxy.
   const document = `<!doctype html><title>Application</title><script type="module">${script}</script>`;
   await page.route(`${server.baseUrl}/application`, (route) =>
     route.fulfill({ contentType: "text/html", body: document }),

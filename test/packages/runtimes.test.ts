@@ -1,4 +1,4 @@
-/** Both packages without Node's modules: on Deno, Bun and Workers. `npm run runtimes` installs all three. */
+/** Both packages without Node's modules, on Deno, Bun and Workers. `npm run runtimes` installs all three. */
 import assert from "node:assert/strict";
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -88,7 +88,7 @@ suite("both packages on other runtimes", () => {
   });
 });
 
-/** The one installed by `npm run runtimes`, or the system's own. */
+/** The version installed by `npm run runtimes`, or else the one on the system. */
 function found(name: "deno" | "bun" | "workerd"): string | null {
   const program = process.env[`POSTHORN_TEST_${name.toUpperCase()}`] ?? name;
   return spawnSync(program, ["--version"]).status === 0 ? program : null;

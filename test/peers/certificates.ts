@@ -1,14 +1,15 @@
 /**
- * Keys and certificates for tests, valid until 2120 except the expired one. The keys protect nothing.
+ * Keys and certificates for tests, valid until 2120 except for the expired one. The keys protect nothing.
  *
- * Made with openssl (P-256, one authority); kept as text so that tests need no openssl and no time to generate.
+ * Created with openssl (P-256, one authority) and stored as text, so that tests need neither openssl nor time to
+ * generate them.
  */
 export interface KeyPair {
   readonly key: string;
   readonly cert: string;
 }
 
-/** Trust this one: `tls: { ca: testAuthority }`. */
+/** The certificate to trust: `tls: { ca: testAuthority }`. */
 export const testAuthority = `-----BEGIN CERTIFICATE-----
 MIIBnDCCAUGgAwIBAgIUQ0jAVZUkIilLWx83IdUZDWKHfoEwCgYIKoZIzj0EAwIw
 IjEgMB4GA1UEAwwXUG9zdGhvcm4gdGVzdCBhdXRob3JpdHkwIBcNMjYxMTIwMTgz
@@ -44,7 +45,7 @@ SFI+D1MJH/dsGu0CIQDFMy6w41NyoxTS5pnPT92OoD7cZ7gKVC0Uq10GLDXfzQ==
 `,
 };
 
-/** For `localhost` and 127.0.0.1, until January 2021. */
+/** For `localhost` and 127.0.0.1; expired in January 2021. */
 export const expiredPair: KeyPair = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg85+eLabs8tAWMFXh

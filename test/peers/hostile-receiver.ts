@@ -4,8 +4,8 @@ import { createServer as createTlsServer } from "node:tls";
 import { gzipSync } from "node:zlib";
 
 /**
- * A hostile receiver: a raw socket server whose every connection is handed to a behaviour. It counts the bytes it could
- * write, so that tests can bound what a sender read, and the bytes it received, so that tests can prove that nothing
+ * A hostile receiver: a raw socket server that passes every connection to a behaviour. It counts the bytes it could
+ * write, so that tests can limit what a sender reads, and the bytes it received, so that tests can prove that nothing
  * was sent.
  */
 export interface HostileReceiver {
@@ -13,11 +13,11 @@ export interface HostileReceiver {
   readonly port: number;
   readonly connectionCount: number;
   readonly connectionsOpen: number;
-  /** Application bytes: after decryption, with TLS. */
+  /** Number of application bytes, after decryption if TLS is used. */
   readonly bytesReceived: number;
-  /** Bytes handed to the kernel; the bytes that the sender read plus those in its socket buffers. */
+  /** Number of bytes passed to the kernel: those that the sender has read plus those in the socket buffers. */
   readonly bytesWritten: number;
-  /** Resolves when every connection has been closed by the other side, and there was at least one. */
+  /** Resolves when there was at least one connection and the other side has closed all of them. */
   untilAllClosed(): Promise<void>;
   close(): Promise<void>;
 }
@@ -25,7 +25,7 @@ export interface HostileReceiver {
 export type Behaviour = (connection: HostileConnection) => void | Promise<void>;
 
 export interface HostileOptions {
-  /** Behaviour for a connection; by default, accepts and stays silent. */
+  /** Behaviour of a connection. The default accepts it and stays silent. */
   readonly behave: Behaviour;
   readonly tls?: { readonly key: string; readonly cert: string };
   readonly hostname?: string;
@@ -49,7 +49,7 @@ class HostileConnection {
     return !this.socket.destroyed;
   }
 
-  /** Resolves with the next complete request; never, if the connection ends before. */
+  /** Resolves with the next complete request. Never resolves if the connection ends first. */
   async request(): Promise<Buffer> {
     for (;;) {
       const length = requestLength(this.#received);
@@ -62,7 +62,7 @@ class HostileConnection {
     }
   }
 
-  /** Resolves once the kernel took the bytes; false when the connection is gone. */
+  /** Resolves with true when the kernel has taken the bytes, and with false if the connection is closed. */
   write(bytes: string | Uint8Array): Promise<boolean> {
     return new Promise((resolve) => {
       if (!this.open) return resolve(false);
@@ -70,14 +70,14 @@ class HostileConnection {
     });
   }
 
-  /** Writes `chunk` until the other side gives up or `bytesMax` is reached. */
+  /** Writes `chunk` repeatedly until the other side disconnects or `bytesMax` is reached. */
   async flood(chunk: Uint8Array, bytesMax: number): Promise<void> {
     for (let written = 0; written < bytesMax; written += chunk.length) {
       if (!(await this.write(chunk))) return;
     }
   }
 
-  /** One byte per `everyMs`. */
+  /** Writes one byte per `everyMs`. */
   async drip(bytes: string, everyMs: number): Promise<void> {
     for (const byte of Buffer.from(bytes, "latin1")) {
       if (!(await this.write(Uint8Array.of(byte)))) return;
@@ -146,7 +146,7 @@ export async function startHostileReceiver(options: HostileOptions): Promise<Hos
 function serverFor(options: HostileOptions, accept: (socket: Socket) => void): Server {
   if (options.tls === undefined) return createTcpServer({ noDelay: true }, accept);
   const server = createTlsServer({ ...options.tls }, accept);
-  // A sender that rejects the certificate is expected here.
+  // Senders that reject the certificate are expected here.
   server.on("tlsClientError", (_error, socket) => socket.destroy());
   return server;
 }
@@ -167,7 +167,7 @@ const ok = "HTTP/1.1 200 OK\r\n";
 const mebibyte = Buffer.alloc(1024 * 1024, 0x61);
 const gibibyteLength = 1024 ** 3;
 
-/** Answers the first request with these bytes, then does nothing. */
+/** Responds to the first request with these bytes, then does nothing. */
 export function answering(bytes: string | Uint8Array): Behaviour {
   return async (connection) => {
     await connection.request();
@@ -175,7 +175,7 @@ export function answering(bytes: string | Uint8Array): Behaviour {
   };
 }
 
-/** Answers the first request with these bytes, then closes gracefully. */
+/** Responds to the first request with these bytes, then closes the connection gracefully. */
 export function answeringThenClosing(bytes: string | Uint8Array): Behaviour {
   return async (connection) => {
     await connection.request();
@@ -184,18 +184,18 @@ export function answeringThenClosing(bytes: string | Uint8Array): Behaviour {
   };
 }
 
-/** Answers the first request with these bytes, then resets. */
+/** Responds to the first request with these bytes, then resets the connection. */
 export function answeringThenResetting(bytes: string | Uint8Array): Behaviour {
   return async (connection) => {
     await connection.request();
     await connection.write(bytes);
-    // The bytes must be read before the reset discards them, and nothing signals when they are.
+    // The sender must read the bytes before the reset discards them, and there is no signal for that.
     await pause(30);
     connection.reset();
   };
 }
 
-/** One behaviour per kind of hostile receiver; the suites define how a sender must classify each. */
+/** One behaviour for each kind of hostile receiver. The suites define how a sender must classify each one. */
 export const behaviours = {
   silent: () => undefined,
   hangAfterRequest: async (connection) => void (await connection.request()),

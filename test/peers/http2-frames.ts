@@ -4,7 +4,7 @@ import type { KeyPair } from "./certificates.ts";
 
 /**
  * HTTP/2 frame by frame (RFC 9113), for receivers that do what node:http2 does not allow. `answeringFrames` is a
- * behaviour of the hostile receiver with `tls: http2Pair`: it waits for a complete request on stream 1 and writes the
+ * behaviour of the hostile receiver with `tls: http2Pair`. It waits for a complete request on stream 1 and writes the
  * given frames.
  */
 export const http2Pair: KeyPair & { readonly ALPNProtocols: string[] } = {
@@ -17,7 +17,7 @@ const headLength = 9;
 const endStream = 0x1;
 const endHeaders = 0x4;
 const types = { data: 0, headers: 1, reset: 3, settings: 4, pushPromise: 5, ping: 6, goAway: 7 };
-/** HPACK: an entry of the static table is one byte. */
+/** In HPACK, an entry of the static table takes one byte. */
 const status200 = 0x88;
 
 export interface Frame {
@@ -32,14 +32,14 @@ export const frames = {
   settingsAck: encode({ type: types.settings, flags: 1 }),
   ok: encode({ type: types.headers, flags: endHeaders, streamId: 1, payload: Buffer.of(status200) }),
   ping: encode({ type: types.ping, payload: Buffer.alloc(8) }),
-  /** `:status: 103`, as a literal that refers to the name at 8. */
+  /** `:status: 103`, as a literal that refers to the name at index 8. */
   earlyHints: encode({
     type: types.headers,
     flags: endHeaders,
     streamId: 1,
     payload: Buffer.from([0x08, 3, ...Buffer.from("103")]),
   }),
-  /** A pushed POST, with the static entries for method, scheme and path. */
+  /** A pushed POST request that uses the static entries for method, scheme and path. */
   push: encode({
     type: types.pushPromise,
     flags: endHeaders,
@@ -54,7 +54,7 @@ export const frames = {
     encode({ type: types.goAway, payload: Buffer.concat([word(lastStreamId), word(code)]) }),
 };
 
-/** Writes `answer` once a request is complete, then ends the connection if `afterwards` says so. */
+/** Writes `answer` once a request is complete, then ends the connection if `afterwards` requires it. */
 export function answeringFrames(
   answer: readonly Buffer[],
   {

@@ -4,15 +4,15 @@ import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 
 import type { AddressInfo, Socket } from "node:net";
 import { validPair } from "./certificates.ts";
 
-/** A receiver that speaks HTTP/2 only, or both when `allowHttp1` is set. */
+/** A receiver that supports only HTTP/2, or also HTTP/1.1 if `allowHttp1` is set. */
 export interface Http2Receiver {
   readonly origin: string;
   readonly requests: readonly Http2Request[];
   readonly sessionCount: number;
   readonly sessionsOpen: number;
-  /** Responses from now on; the initial one is 200 with an empty body. */
+  /** Sets the responses from now on. The initial response is 200 with an empty body. */
   answer(answer: (stream: ServerHttp2Stream, index: number) => void): void;
-  /** Sends GOAWAY on every session. */
+  /** Sends GOAWAY in every session. */
   goAway(): void;
   close(): Promise<void>;
 }

@@ -6,7 +6,7 @@ import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 
 export interface ReceivedMail {
   readonly recipients: readonly string[];
-  /** From the envelope. */
+  /** The sender and recipients of the envelope. */
   readonly sender: string;
   readonly mail: Email;
 }
@@ -14,14 +14,14 @@ export interface ReceivedMail {
 export interface MailServer {
   readonly url: string;
   readonly mails: readonly ReceivedMail[];
-  /** Addresses that are rejected permanently. */
+  /** Addresses that the server rejects permanently. */
   readonly refused: Set<string>;
-  /** Drops the mails received so far. */
+  /** Deletes the emails received so far. */
   forget(): void;
   close(): Promise<void>;
 }
 
-/** A mail server that keeps its mails. */
+/** A mail server that stores the emails it receives. */
 export async function startMailServer(t: TestContext, options: SMTPServerOptions = {}): Promise<MailServer> {
   const mails: ReceivedMail[] = [];
   const refused = new Set<string>();

@@ -14,17 +14,17 @@ import { isIPv6, SocketAddress } from "node:net";
 export interface NameServer {
   /** `127.0.0.1:port` or `[::1]:port`. */
   readonly address: string;
-  /** Texts by name in lower case; each is sent in pieces of at most 255 bytes. */
+  /** TXT values by lower-case name. Each value is sent in chunks of at most 255 bytes. */
   readonly records: Map<string, readonly string[]>;
-  /** Addresses of both families by name in lower case. */
+  /** IPv4 and IPv6 addresses by lower-case name. */
   readonly addresses: Map<string, readonly string[]>;
-  /** Names in lower case whose queries get no response, in any mood. */
+  /** Lower-case names whose queries get no response, regardless of the mood. */
   readonly unanswered: Set<string>;
-  /** Time to live of every record, in seconds. */
+  /** Time to live of all records, in seconds. */
   ttlS: number;
-  /** Queried names. */
+  /** Names that were queried. */
   readonly questions: string[];
-  /** `silent` sends no response, `failing` responds SERVFAIL. */
+  /** `silent` sends no response; `failing` responds with SERVFAIL. */
   mood: "honest" | "silent" | "failing";
   close(): Promise<void>;
 }
@@ -62,7 +62,7 @@ function readName(query: Buffer): { readonly name: string; readonly end: number 
     labels.push(query.toString("latin1", at + 1, at + 1 + length));
     at += 1 + length;
   }
-  // After the name come type and class.
+  // The type and the class follow the name.
   return { name: labels.join(".").toLowerCase(), end: at + 5 };
 }
 
@@ -109,7 +109,7 @@ function addressData(address: string): Buffer {
   return Buffer.from(all.flatMap((group) => [group >> 8, group & 0xff]));
 }
 
-/** The name is a pointer to the question; class IN. */
+/** The name is a pointer to the question, and the class is IN. */
 function record(type: number, ttlS: number, data: Buffer): Buffer {
   const head = Buffer.from([0xc0, 0x0c, 0, type, 0, 1, 0, 0, 0, 0, 0, 0]);
   head.writeUInt32BE(ttlS, 6);

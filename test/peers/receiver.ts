@@ -21,47 +21,47 @@ export interface Receiver {
   /** `http://127.0.0.1:port`. */
   readonly origin: string;
   readonly port: number;
-  /** In order of arrival, each recorded when its body was complete. */
+  /** Requests in order of arrival. Each is recorded when its body is complete. */
   readonly requests: readonly ReceivedRequest[];
-  /** All requests ever received, even if recording is off. */
+  /** Number of requests received so far, even if recording is off. */
   readonly requestCount: number;
   readonly connectionsOpen: number;
-  /** Connections ever accepted. */
+  /** Number of connections accepted so far. */
   readonly connectionCount: number;
-  /** Highest number of concurrent requests. */
+  /** The highest number of concurrent requests. */
   readonly concurrencyPeak: number;
   url(path?: string): string;
-  /** Responses from now on; the initial script responds 200 with an empty body. */
+  /** Sets the responses from now on. The initial script responds with 200 and an empty body. */
   script(script: Script): void;
-  /** Resolves once `count` requests have arrived since the start; rejects after `timeoutMs`. */
+  /** Resolves when `count` requests have arrived since the start; rejects after `timeoutMs`. */
   waitForRequests(count: number, timeoutMs?: number): Promise<readonly ReceivedRequest[]>;
-  /** Resolves once `condition` holds; checked at each event of the receiver. */
+  /** Resolves when `condition` holds. The condition is checked at each event of the receiver. */
   waitUntil(condition: () => boolean, timeoutMs?: number): Promise<void>;
-  /** Drops the recorded requests; counters keep counting, and `waitForRequests` starts again. */
+  /** Discards the recorded requests. The counters continue, and `waitForRequests` starts again from zero. */
   clear(): void;
-  /** Closes idle connections, as a restarting server does. */
+  /** Closes idle connections, as a server that restarts does. */
   closeIdleConnections(): void;
   close(): Promise<void>;
 }
 
 export interface ReceivedRequest {
-  /** Counted from 0 over all connections. */
+  /** Index of the request, counted from 0 over all connections. */
   readonly index: number;
   readonly method: string;
   readonly path: string;
-  /** Name, value, name, value, as sent. */
+  /** Raw headers in the order in which they were sent: name, value, name, value. */
   readonly rawHeaders: readonly string[];
-  /** Lower-case names; repeated ones joined as Node does. */
+  /** Headers by lower-case name. Repeated headers are joined as in Node. */
   readonly headers: IncomingMessage["headers"];
   readonly body: Buffer;
   readonly text: string;
   /** `performance.now()` when the head arrived. */
   readonly arrivedAtMs: number;
-  /** Counted from 1 in order of acceptance. */
+  /** Number of the connection, counted from 1 in order of acceptance. */
   readonly connectionId: number;
 }
 
-/** Status 200 and an empty body by default. */
+/** The defaults are status 200 and an empty body. */
 export interface Answer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
@@ -75,17 +75,23 @@ export interface Drip {
   readonly everyMs: number;
 }
 
-/** `hang` keeps the connection open without an answer, `reset` ends it with a TCP reset, `close` with a FIN. */
+/**
+ * `hang` keeps the connection open without a response, `reset` ends it with a TCP reset, and `close` ends it with a
+ * FIN.
+ */
 export type Script = (request: ReceivedRequest, index: number) => Reaction | Promise<Reaction>;
 export type Reaction = Answer | Drip | "hang" | "reset" | "close";
 
 export interface ReceiverOptions {
-  /** PEM; the origin is then `https://`. */
+  /** PEM. If set, the origin starts with `https://`. */
   readonly tls?: { readonly key: string; readonly cert: string };
-  /** In the origin: `localhost` for a certificate that names it. The receiver listens on loopback anyway. */
+  /**
+   * Host name in the origin, such as `localhost` for a certificate with that name. The receiver always listens on
+   * loopback.
+   */
   readonly hostname?: string;
   readonly portNumber?: number;
-  /** Off for load tests: requests are counted, not kept. */
+  /** Set to false for load tests: requests are counted but not stored. */
   readonly record?: boolean;
   readonly keepAliveMs?: number;
 }
@@ -277,7 +283,7 @@ function delay(delayMs: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, delayMs));
 }
 
-/** The sender gave up on a request; tests notice the missing request. */
+/** The sender abandoned a request. Tests detect the missing request. */
 function ignoreAborted(): void {
   // Nothing to do.
 }

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** A span as a collector reads it. */
+/** A span as a collector decodes it. */
 export interface CollectedSpan {
   readonly name: string;
   readonly kind: number;
@@ -21,7 +21,7 @@ export interface CollectedSpan {
   readonly isError: boolean;
 }
 
-/** Accepts OTLP over HTTP, as JSON, and decodes it by the specification. */
+/** Accepts OTLP over HTTP as JSON, and decodes it according to the specification. */
 export class TraceCollector {
   readonly #server = createServer((request, response) => {
     void text(request).then((body) => {
@@ -75,7 +75,7 @@ interface OtlpLink {
   readonly attributes?: readonly Attribute[];
 }
 
-/** The part of an ExportTraceServiceRequest that we read. */
+/** The part of an ExportTraceServiceRequest that the collector reads. */
 interface OtlpRequest {
   readonly resourceSpans?: readonly {
     readonly resource?: { readonly attributes?: readonly Attribute[] };

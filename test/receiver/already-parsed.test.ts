@@ -61,7 +61,7 @@ for (const version of ["express", "express4"] as const) {
     );
     assert.equal((await post(server, "/before")).status, 204);
     assert.equal((await post(server, "/raw")).status, 204);
-    // A parser for other types does no harm.
+    // A parser for other media types has no effect.
     assert.equal((await post(server, "/behind", { "content-type": "text/csv" })).status, 204);
     assert.equal((await post(server, "/kept")).status, 204);
     assert.equal(seen.runs, 4);

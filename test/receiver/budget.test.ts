@@ -77,7 +77,7 @@ test("a slow handler that finally fails lets the repeat run", async (t) => {
   assert.deepEqual([repeated.status, seen.runs, seen.errors.length], [204, 2, 1]);
 });
 
-/** Sends again until the current run has ended. The clock of the budget is stopped during that time. */
+/** Sends again until the current run has ended. The budget's clock is stopped during that time. */
 async function nextAfterRun(send: () => Promise<ReceiverAnswer>): Promise<ReceiverAnswer> {
   for (;;) {
     const answer = await send();
@@ -115,7 +115,7 @@ test("a message stored in the inbox is 202, even if the rest takes too long", as
   assert.equal(await afterBudget(unsafe.send, putting.called), 503);
 });
 
-/** A call that never ends, and a promise that it was made. */
+/** A call that never completes, and a promise that resolves when the call is made. */
 function hangingCall<Result>() {
   const { promise: called, resolve } = Promise.withResolvers<null>();
   const call = (): Promise<Result> => {

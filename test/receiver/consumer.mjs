@@ -1,5 +1,5 @@
-// A small application on the installed package, for every Node that it promises to run on. Plain JavaScript, because
-// Node 20 strips no types. Argument `web` takes node:crypto away before the package is loaded.
+// A small application that uses the installed package, for every supported version of Node. It is plain JavaScript,
+// because Node 20 does not strip types. The argument `web` hides node:crypto before the package is loaded.
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";

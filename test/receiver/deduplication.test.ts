@@ -35,7 +35,7 @@ test("IDK-20 IDK-23 IDK-25 while the first is running it is 409 with Retry-After
     },
   });
   const first = send();
-  // Their keys are hashed on threads, so either may be first.
+  // The keys are hashed on threads, so either may finish first.
   await running.promise;
   const second = await send();
   assert.equal(second.status, 409);
@@ -164,7 +164,7 @@ test("TS16-86 a captured message does not run again under a new, unsigned Idempo
   await send({ headers: signed });
   assert.equal((await send({ headers: { ...signed, "idempotency-key": '"forged"' } })).status, 204);
   assert.equal(seen.runs, 1);
-  // And the forged key is still usable for a genuine message.
+  // The forged key can still be used by a genuine message.
   await send({ headers: { "idempotency-key": '"forged"', "x-id": "message-2" }, body: '{"order":2}' });
   assert.equal(seen.runs, 2);
 });
@@ -218,7 +218,7 @@ test("EDS-7-1 TS16-82 TS16-83 EDS-11.5-2 a message outside the tolerance is reje
 test("EDS-11.5-4 without deduplication a message must have a signed time", async () => {
   const { send, seen } = endpointWith({ deduplication: false });
   assert.equal((await send({ headers: { "x-time": undefined } })).status, 500);
-  assert.match(String(seen.errors[0]), /signs no time/);
+  assert.match(String(seen.errors[0]), /does not sign a time/);
   assert.equal(seen.runs, 0);
 });
 
@@ -226,12 +226,12 @@ test("TS16-85 EDS-11.5-2 EDS-11.5-4 settings that allow replays are rejected at 
   const refused = { code: "misconfigured" };
   assert.throws(() => endpointWith({ deduplication: false, toleranceSeconds: null }), refused);
   assert.throws(() => endpointWith({ deduplication: { retentionMs: 300_000 } }), refused);
-  // With a date 300 s ahead, a message stays fresh for 600 s.
+  // With a date 300 s in the future, a message stays valid for 600 s.
   assert.throws(() => endpointWith({ deduplication: { retentionMs: 600_000 } }), refused);
   endpointWith({ deduplication: { retentionMs: 600_001 } });
   assert.throws(() => endpointWith({ deduplication: { claimMs: 10_000 } }), refused);
   assert.throws(() => endpointWith({ deduplication: { claimMs: Number.NaN } }), refused);
-  // Databases and Redis have no such number: results would be kept as long as a claim, or not at all.
+  // Databases and Redis cannot store such a number. Results would be kept only as long as a claim, or not at all.
   for (const endless of [Number.POSITIVE_INFINITY, 1e15, 700_000.5]) {
     assert.throws(() => endpointWith({ deduplication: { retentionMs: endless } }), refused, String(endless));
     assert.throws(() => endpointWith({ deduplication: { claimMs: endless } }), refused, String(endless));

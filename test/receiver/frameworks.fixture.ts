@@ -10,20 +10,20 @@ import { honoHandler } from "../../src/receiver/frameworks/hono.ts";
 import { nodeHttpListener } from "../../src/receiver/frameworks/node-http.ts";
 import type { Receiver } from "../../src/receiver/receiver.ts";
 
-/** A server that listens on a free port of this machine. */
+/** A server that listens on an unused port of this machine. */
 export interface RunningServer {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** An application with the receiver at `/app/hooks`, and with JSON parsing for the rest. */
+/** An application with the receiver at `/app/hooks` and JSON parsing for all other paths. */
 export interface Framework {
   readonly name: string;
   start(receiver: Receiver): Promise<RunningServer>;
 }
 
-/** The untyped parts of Express, which has no types of its own. */
+/** The parts of Express used here. Express has no types of its own. */
 interface ExpressModule {
   (): ExpressApp;
   json(): unknown;

@@ -6,7 +6,7 @@ import { endpointWith } from "./endpoint.fixture.ts";
 import { frameworks, type Framework } from "./frameworks.fixture.ts";
 import { nowMs } from "./messages.fixture.ts";
 
-/** Not UTF-8, so that decoding would destroy it. */
+/** Not valid UTF-8, so decoding would corrupt it. */
 const bytes = new Uint8Array([0x7b, 0xff, 0xfe, 0x00, 0x0d, 0x0a, 0x7d]);
 const bodyBytesMax = 200_000;
 
@@ -134,7 +134,7 @@ for (const framework of frameworks) {
   });
 }
 
-/** Writes a chunked body until the other side closes; resolves to the bytes written. */
+/** Writes a chunked body until the other side closes the connection; resolves with the number of bytes written. */
 function sendWithoutEnd(serverUrl: string): Promise<number> {
   const { port } = new URL(serverUrl);
   const fields = Object.entries({ ...headers, "transfer-encoding": "chunked", host: "localhost" });

@@ -29,7 +29,7 @@ const hostileText = fc.oneof(
   ),
 );
 
-/** Names that the receiver reads, and any others. */
+/** Header names that the receiver reads, and arbitrary other names. */
 const headerName = fc.oneof(
   fc.constantFrom(
     "content-type",
@@ -49,7 +49,7 @@ const headerName = fc.oneof(
   fc.string({ maxLength: 20 }),
 );
 
-/** Often nearly valid, to get past the first checks. */
+/** Used as a base, so that many messages are nearly valid and pass the first checks. */
 const honest = { "content-type": "application/json", "x-producer": "shop", "x-time": String(nowMs / 1_000) };
 
 const message: fc.Arbitrary<ReceivedMessage> = fc.record({
@@ -85,7 +85,8 @@ function assertSound({ status, headers, body }: ReceiverAnswer): void {
   if (status === 429) assert.match(headers["retry-after"] ?? "", /^[1-9][0-9]*$/);
   if (status === 204) assert.equal(body, null);
   if (body !== null) assert.ok(headers["content-type"] !== undefined, "a body has a type");
-  // A response that no server can send would be an exception in an adapter: Response rejects the same as node:http.
+  // A response that no server can send would cause an exception in an adapter. Response rejects the same values as
+  // node:http.
   void new Response(body as string | null, { status, headers });
 }
 

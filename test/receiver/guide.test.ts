@@ -1,4 +1,4 @@
-/** The programs of docs/receiver.md and of the package's README run unchanged, except for ports. */
+/** The programs in docs/receiver.md and in the package's README run unchanged, except for ports. */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { createHmac } from "node:crypto";
@@ -35,7 +35,7 @@ function signed(id: string) {
   return { method: "POST", headers, body };
 }
 
-/** The blocks of the guide by the name in their first line. */
+/** The code blocks of the guide, by the name in their first line. */
 function programs(port: number): ReadonlyMap<string, string> {
   return new Map(
     codeBlocks("docs/receiver.md", "js").map((code) => {

@@ -7,7 +7,7 @@ import {
 
 export const nowMs = 1_800_000_000_000;
 
-/** A message of an honest sender; `headers` replace or, with undefined, remove the usual ones. */
+/** A message from an honest sender. `headers` replace the usual headers; a value of undefined removes one. */
 export function messageWith(
   changes: {
     readonly method?: string;
@@ -33,8 +33,8 @@ export function messageWith(
 }
 
 /**
- * Trusts anyone: `X-Producer` names the sender, and without it the message is not authentic. `X-Id` and `X-Time` are
- * the signed values.
+ * Accepts any sender. `X-Producer` names the sender; without it, the message is not authentic. `X-Id` and `X-Time`
+ * count as signed values.
  */
 export const trustingVerifier: MessageVerifier = {
   verify: ({ headers }): Verification => {
@@ -52,7 +52,7 @@ export const trustingVerifier: MessageVerifier = {
   },
 };
 
-/** The text of a response body. */
+/** A response body as text. */
 export function textOf({ body }: { readonly body: Uint8Array | string | null }): string {
   if (body === null) return "";
   return typeof body === "string" ? body : new TextDecoder().decode(body);

@@ -5,7 +5,7 @@ import { testServer } from "../conformance/store/postgres-database.fixture.ts";
 /** A pool whose connections see only a separate, empty schema. */
 export interface OwnSchema {
   readonly pool: pg.Pool;
-  /** For another program that must see the same schema. */
+  /** For a separate program that must use the same schema. */
   readonly url: string;
   drop(): Promise<void>;
 }
@@ -13,7 +13,7 @@ export interface OwnSchema {
 export async function openOwnSchema(): Promise<OwnSchema> {
   const connectionString = await testServer();
   const schema = `receiver_${randomUUID().replaceAll("-", "")}`;
-  // A statement that waits unexpectedly is an error, not a hanging test.
+  // A statement that waits unexpectedly must fail instead of blocking the test.
   const options = `-c search_path=${schema} -c lock_timeout=3000`;
   const pool = new pg.Pool({ connectionString, options, max: 5 });
   await pool.query(`CREATE SCHEMA ${schema}`);

@@ -74,7 +74,7 @@ suite("the package @posthorn/receiver", () => {
   });
 });
 
-/** An application's code, with the types it relies on. */
+/** An application's code, and the types that it relies on. */
 const typedUse = `
 import { createReceiver, ReceiverError, standardWebhooks, providers, type MessageVerifier } from "@posthorn/receiver";
 import { fetchHandler } from "@posthorn/receiver/fetch";
@@ -120,4 +120,4 @@ function expected({ isSynchronous }: { readonly isSynchronous: boolean }) {
   };
 }
 
-/** The system's Node, not the one that this project installs. */
+/** Node as installed on the system, not the version that this project installs. */

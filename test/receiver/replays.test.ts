@@ -77,7 +77,7 @@ test("EDS-11.5-1 x-webhook: a new Idempotency-Key with the same signature runs n
   assert.equal(seen.runs, 1);
 });
 
-/** Messages without an id, so that only the signed content identifies a replay. */
+/** Messages without an ID, so that only the signed content identifies a replay. */
 const idless: Readonly<Record<string, string>> = {
   discord: '{"version":1,"type":1,"event":{"type":"APPLICATION_AUTHORIZED"}}',
   sendgrid: '[{"sg_event_id":"e","event":"open"}]',
@@ -165,7 +165,7 @@ test("a response after another one was sent is dropped and crashes nothing", asy
   const answered: Promise<unknown>[] = [];
   const app = (await importExpress("express"))();
   app.use((_request: unknown, response: ServerResponse, next: () => void) => {
-    // As timeout middleware does.
+    // Responds like a timeout middleware.
     setTimeout(() => response.writeHead(503).end(), 20);
     answered.push(new Promise((resolve) => setTimeout(resolve, 150)));
     next();

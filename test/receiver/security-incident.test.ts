@@ -5,7 +5,7 @@ import { reportIncident } from "../../src/receiver/receiver-options.ts";
 
 const incident = {
   kind: "key_reused" as const,
-  detail: "A known key was sent with another body.",
+  detail: "A known key was sent with a different body.",
   messageId: "message-1",
   occurredAt: new Date(0),
 };
@@ -26,7 +26,7 @@ test("an incident is reported to the sender as JSON, with an API key", async (t)
   assert.equal(report?.headers["content-type"], "application/json");
   assert.deepEqual(JSON.parse(new TextDecoder().decode(report?.body)), {
     kind: "key_reused",
-    detail: "A known key was sent with another body.",
+    detail: "A known key was sent with a different body.",
     message_id: "message-1",
     occurred_at: "1970-01-01T00:00:00.000Z",
   });

@@ -8,7 +8,7 @@ import { messageWith, nowMs, trustingVerifier } from "./messages.fixture.ts";
 /** A database of the application, with an empty table `orders`. */
 export interface TransactionSubject<Transaction> {
   readonly inTransaction: InTransaction<Transaction>;
-  /** Whether a repeat waits for the transaction of the first, because there is one connection. */
+  /** Whether a repeat must wait for the first transaction, because there is only one connection. */
   readonly isSerial: boolean;
   insertOrder(transaction: Transaction): Promise<void>;
   countOrders(): Promise<number>;
@@ -16,7 +16,7 @@ export interface TransactionSubject<Transaction> {
   cleanup(): Promise<void>;
 }
 
-/** Claim, handler and result in one transaction of the application, with the same tests on every database. */
+/** Claim, handler and result in one transaction of the application, tested in the same way on every database. */
 export function transactionTests<Transaction>(
   name: string,
   open: () => Promise<TransactionSubject<Transaction>>,

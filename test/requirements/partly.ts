@@ -1,4 +1,4 @@
-/** A row that tests prove in part. */
+/** A requirement that tests prove only in part. */
 export interface PartOfRow {
   readonly ids: readonly string[];
   /** What is implemented, and what is missing. Markdown; links are relative to docs/. */

@@ -1,4 +1,4 @@
-/** Why no test proves a row. */
+/** Why no test proves a requirement. */
 export interface Reason {
   readonly ids: readonly string[];
   readonly kind: ReasonKind;

@@ -1,15 +1,15 @@
 /** One requirement of a source document, summarized. */
 export interface RequirementRow {
-  /** Document, then the row: `EDS-9.4-1`. */
+  /** The document and the row: `EDS-9.4-1`. */
   readonly id: string;
-  /** P producer, C consumer, I intermediary, API, Ops; `all`, or `-` for none. */
+  /** P is a producer, C a consumer, I an intermediary; also API and Ops. `all` means every role, `-` none. */
   readonly role: string;
-  /** The key word of RFC 2119, `design` for a concrete design without one, `info` for what is not normative. */
+  /** The RFC 2119 keyword; `design` for a concrete design without a keyword; `info` for non-normative text. */
   readonly level: string;
   readonly text: string;
 }
 
-/** Reads lines of the form `id | role | level | text`; throws when one is not of that form. */
+/** Parses lines of the form `id | role | level | text`; throws if a line has a different form. */
 export function readRows(lines: string): readonly RequirementRow[] {
   return lines
     .trim()

@@ -1,6 +1,6 @@
 import { readRows } from "./row.ts";
 
-/** "Webhook Delivery System with Retries": fields of responses, the calls of the API, and the circuit breaker. */
+/** "Webhook Delivery System with Retries": response fields, API calls, and the circuit breaker. */
 export const wdsApiRows = readRows(`
 WDS-63 | API | design | Webhook created_at: timestamp
 WDS-64 | API | design | Webhook updated_at: timestamp

@@ -1,6 +1,8 @@
 import { readRows } from "./row.ts";
 
-/** "Webhook Delivery System with Retries": how a worker works, what each outage does, and how it scales. */
+/**
+ * "Webhook Delivery System with Retries": how a worker operates, the effects of each outage, and how the system scales.
+ */
 export const wdsOperationRows = readRows(`
 WDS-34 | Ops | design | RabbitMQ with priority queues and dead-lettering
 WDS-35 | Ops | design | PostgreSQL for configuration and delivery logs

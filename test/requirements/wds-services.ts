@@ -1,8 +1,6 @@
 import { readRows } from "./row.ts";
 
-/**
- * "Webhook Delivery System with Retries": what its services do, what they consist of, what they measure and alert on.
- */
+/** "Webhook Delivery System with Retries": the tasks and components of its services, and their metrics and alerts. */
 export const wdsServiceRows = readRows(`
 WDS-1 | P,API | design | The API accepts registrations and validates their URL
 WDS-2 | API | design | The configuration of a webhook is validated

@@ -1,7 +1,7 @@
 import { readRows } from "./row.ts";
 
 /**
- * "Webhook Delivery System with Retries": the rows of the profile `x-webhook`, which are the subscription and event
+ * "Webhook Delivery System with Retries": the rows about the `x-webhook` profile. They cover the subscription and event
  * fields that it reads, retry rules, signatures and headers.
  */
 export const wdsRows = readRows(`

@@ -69,7 +69,7 @@ test("a receiver that hangs repeatedly is not waited for that long each time", a
     const [first, second, ...others] = waits.filter((wait) => wait !== undefined);
     assert.deepEqual([first, second], ["5000", "5000"]);
     assert.ok(others.length > 0);
-    // A second, or longer if this machine responded slowly.
+    // One second, or longer if this machine responded slowly.
     assert.ok(
       others.every((wait) => Number(wait) < 5_000),
       others.join(),
@@ -95,7 +95,7 @@ test("a missing path is not reported as a wrong secret", async () => {
 test("every rule that can fail has a planted fault", () => {
   const found = new Set([...authentication, ...otherSchemes, ...manners].flatMap(({ fails }) => fails));
   const withoutFault = receiverChecks.map(({ id }) => id).filter((id) => !found.has(id));
-  // http to another machine and a wrong secret are tried elsewhere; problem details are optional.
+  // http to a different machine and a wrong secret are tested elsewhere; problem details are optional.
   assert.deepEqual(withoutFault, ["https", "valid", "problem-details"]);
 });
 
@@ -195,7 +195,7 @@ suite("posthorn check: options", { concurrency: 2 }, () => {
     });
     const skipped = findings.filter(({ state }) => state === "skipped");
     assert.ok(skipped.length > 20);
-    assert.ok(skipped.every(({ hint }) => hint === "Give --token, or POSTHORN_CHECK_TOKEN."));
+    assert.ok(skipped.every(({ hint }) => hint === "Set --token or POSTHORN_CHECK_TOKEN."));
   });
 
   test("with a secret that the receiver does not know, rejections prove nothing", async () => {

@@ -19,11 +19,11 @@ function profileNamed(name: string): Profile {
 
 interface Watched extends Partial<Omit<CheckSenderOptions, "signal">> {
   readonly send: (url: string) => Promise<unknown>;
-  /** For a sender that does too little for a verdict: no longer than it sends, on any machine. */
+  /** Ends the check when `send` has completed, for senders that do too little to reach a verdict. */
   readonly endsWithSending?: boolean;
 }
 
-/** Watches a sender that gets the URL as soon as it exists. */
+/** Watches a sender that receives the URL as soon as it exists. */
 async function watch(profile: Profile, { send, endsWithSending = false, ...others }: Watched) {
   const ended = new AbortController();
   let sending: Promise<unknown> = Promise.resolve();
@@ -43,7 +43,7 @@ async function watch(profile: Profile, { send, endsWithSending = false, ...other
   return { findings, sent: sending };
 }
 
-/** The secret and its webhook exist only when the URL is known, so the verifier is created last. */
+/** The secret and its webhook can be created only when the URL is known, so the verifier is created last. */
 async function watchPosthorn(
   world: EngineWorld,
   { profile, scheme }: { readonly profile: Profile; readonly scheme: SignatureSchemeName },

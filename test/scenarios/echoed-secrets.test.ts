@@ -1,4 +1,4 @@
-/** Receivers that echo secrets. Stored responses are readable by people who may not see these secrets. */
+/** Receivers that echo secrets. Stored responses can be read by users who may not see these secrets. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { webhookDefaults, type Webhook } from "../../src/domain/webhook.ts";
@@ -28,7 +28,7 @@ async function publishTo(given: Partial<Webhook>, secrets: Partial<Record<Secret
   return { webhook, eventId: await scene.publish() };
 }
 
-/** The complete history of the event's delivery to `/hook`, as text, once it is over. */
+/** The attempts of the event's delivery to `/hook` as text, after the delivery has ended. */
 async function historyOf(eventId: string): Promise<string> {
   return JSON.stringify((await scene.ended(eventId)).attempts);
 }
@@ -99,7 +99,7 @@ test("a response that repeats credential headers reveals them to nobody", async 
 
 test("if a response or one of its fields was cut, the start of a secret is hidden too", async () => {
   const long = "a-token-of-this-test-that-is-as-long-as-many-access-tokens-are==";
-  // Shorter once complete secrets are hidden, so that the cut is within the shown part.
+  // Becomes shorter when complete secrets are hidden, so that the truncation falls within the part that is shown.
   const echoed = `/?${long.repeat(50)}`;
   const filler = ".".repeat(responseSampleBytesMax - 12);
   scene.receiver.script(() => ({

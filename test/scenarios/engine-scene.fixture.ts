@@ -1,4 +1,4 @@
-/** An engine for a whole file, and a tenant and a receiver for each of its tests. */
+/** An engine for a whole test file. Each test has a separate tenant and receiver. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach } from "node:test";
 import type { AttemptRecord } from "../../src/domain/delivery.ts";
@@ -11,7 +11,7 @@ import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
 import { eventually } from "./eventually.fixture.ts";
 import { listDeliveries } from "../listed-deliveries.ts";
 
-/** Created once in a file, outside of its tests. */
+/** Called once per file, outside the tests. */
 export function engineScene(): EngineScene {
   const scene = new EngineScene();
   before(async () => {
@@ -41,7 +41,7 @@ class EngineScene {
     return this.#receiver;
   }
 
-  /** Of the current receiver, so that events reach the webhooks of one test only. */
+  /** Tenant of the current receiver, so that events reach only the webhooks of one test. */
   get tenantId(): string {
     return `t${this.receiver.port}`;
   }
@@ -50,7 +50,10 @@ class EngineScene {
     this.#receiver = await startReceiver();
   }
 
-  /** By default at `/hook` and for `order.*`, with the profile of the draft, retried twice and soon. */
+  /**
+   * By default, the webhook is at `/hook`, subscribes to `order.*`, uses the draft's profile, and retries twice after
+   * short delays.
+   */
   addWebhook(
     given: Partial<Webhook> = {},
     secrets: Partial<Record<SecretKind, string>> = {},
@@ -67,7 +70,9 @@ class EngineScene {
     return this.world.addWebhook(webhook, secrets);
   }
 
-  /** Successive reactions of `/hook`, of which the last one stays; `/told`, for system events, responds 200. */
+  /**
+   * Sets the successive reactions of `/hook`; the last one is repeated. `/told`, for system events, responds with 200.
+   */
   react(...reactions: readonly Reaction[]): void {
     let count = 0;
     this.receiver.script(({ path }) =>
@@ -75,7 +80,7 @@ class EngineScene {
     );
   }
 
-  /** Publishes an `order.created` and returns its id. */
+  /** Publishes an `order.created` event and returns its ID. */
   publish(input: Partial<PublishInput> = {}): Promise<string> {
     return this.world.publish(this.tenantId, { eventType: "order.created", data: { n: 1 }, ...input });
   }
@@ -87,7 +92,7 @@ class EngineScene {
     return rows[0];
   }
 
-  /** The delivery of an event once it has ended, with its attempts. */
+  /** The delivery of an event after it has ended, with its attempts. */
   async ended(eventId: string): Promise<{
     readonly delivery: StoredDelivery;
     readonly attempts: readonly AttemptRecord[];
@@ -100,7 +105,7 @@ class EngineScene {
   }
 }
 
-/** Retries after exactly these delays. */
+/** A schedule that retries after exactly these delays. */
 export function retrySchedule(...delaysMs: readonly number[]): Webhook["retry"] {
   return {
     schedule: { kind: "list", delaysMs, jitter: { from: 1, to: 1 } },

@@ -1,5 +1,5 @@
 /**
- * A real engine on a real SQLite file, with the real transport, for scenarios about what is sent when. Without the API:
+ * A real engine with a real SQLite file and the real transport, for scenarios about what is sent when. There is no API:
  * webhooks are created directly.
  */
 import { mkdtempSync, rmSync } from "node:fs";
@@ -28,20 +28,20 @@ import { engineLimits, retention, silentMetrics } from "../services/engine-parts
 export interface EngineWorld {
   readonly engine: Engine;
   readonly store: Store;
-  /** Log lines of level `warn` and `error`, across restarts. */
+  /** Log lines of the levels `warn` and `error`, kept across restarts. */
   readonly logged: readonly LogLine[];
-  /** Sizes of payloads counted as large. */
+  /** Sizes of the payloads that were counted as large. */
   readonly largePayloads: readonly number[];
-  /** With keys for every signature scheme, and the given credentials. */
+  /** Creates a webhook with keys for every signature scheme and the given credentials. */
   addWebhook(
     webhook: Partial<Webhook> & { readonly url: string; readonly events: readonly string[] },
     credentials?: Partial<Record<SecretKind, string>>,
   ): Promise<Webhook>;
-  /** The plain text of a webhook's key. */
+  /** A webhook's key in plain text. */
   secretOf(webhookId: string, kind: SecretKind): string;
   publish(tenantId: string, input: PublishInput): Promise<string>;
   publishMany(tenantId: string, inputs: readonly PublishInput[]): Promise<void>;
-  /** Closes the engine and opens it again on the same data; `delivers: false` collects a backlog. */
+  /** Closes the engine and reopens it on the same data; `delivers: false` lets a backlog accumulate. */
   reopen(options?: WorldOptions): Promise<void>;
   close(): Promise<void>;
 }
@@ -54,11 +54,11 @@ export interface LogLine {
 export interface WorldOptions {
   readonly delivers?: boolean;
   readonly limits?: Partial<EngineLimits>;
-  /** Certificate authority to trust, in PEM, for receivers behind TLS. */
+  /** Certificate authority to trust for receivers with TLS, as PEM. */
   readonly ca?: string;
-  /** Creates the sender, instead of a transport on this thread. */
+  /** Creates the sender that replaces a transport on this thread. */
   readonly transport?: () => Transport;
-  /** A clock that a test moves, instead of the system's. */
+  /** A clock that the test advances, instead of the system clock. */
   readonly clock?: Clock;
 }
 
@@ -70,7 +70,7 @@ const plainBox: SecretBox = {
 
 const nothing = (): void => {};
 
-/** What one world keeps across its restarts. */
+/** The parts of a world that are kept when it restarts. */
 interface Kept {
   readonly dataDir: string;
   readonly log: Logger;

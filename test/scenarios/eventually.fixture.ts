@@ -1,6 +1,6 @@
 /**
- * Waits for a condition that a server shows only on request: polls until it holds. The limit only ends a test that will
- * never pass: a busy machine must not reach it.
+ * Waits for a condition that a server shows only when queried, and polls until it holds. The limit only ends a test
+ * that will never pass, so a busy machine must not reach it.
  */
 export async function eventually<T>(
   what: string,
@@ -16,7 +16,7 @@ export async function eventually<T>(
   }
 }
 
-/** Shorter if a test is expected to fail, as in `npm run mutations`. */
+/** Set to a shorter time if tests are expected to fail, as in `npm run mutations`. */
 export const waitMsMax = Number(process.env["POSTHORN_TEST_WAIT_MS"] ?? 240_000);
 const pauseMs = 20;
 

@@ -5,7 +5,7 @@ import type { Receiver } from "../peers/receiver.ts";
 import { openEngineWorld } from "./engine-world.fixture.ts";
 import type { EngineWorld } from "./engine-world.fixture.ts";
 
-/** Hanging requests last half a minute, far longer than any of these tests lets others wait. */
+/** Hanging requests last half a minute, far longer than any of these tests lets other requests wait. */
 const crowdSize = 30;
 const limits = { concurrency: 20 };
 
@@ -34,7 +34,7 @@ describe("fairness by tenant", () => {
       await world.addWebhook({ tenantId: "small", url: small.url(`/${path}`), events: [path] });
   });
   afterEach(async () => {
-    // First, so that nothing hangs any more when the world stops.
+    // Closed first, so that no request hangs when the world stops.
     await crowd.close();
     await small.close();
     await world.close();
@@ -43,13 +43,13 @@ describe("fairness by tenant", () => {
   const publish = (tenantId: string, eventType: string): Promise<string> =>
     world.publish(tenantId, { eventType, data: { n: 1 } });
 
-  /** Each kind of endpoint of the small tenant is called while no request of the large tenant has ended. */
+  /** Each kind of endpoint of the small tenant is called before any request of the large tenant has ended. */
   async function assertServed(): Promise<void> {
     const before = small.requestCount;
     for (const path of ["quick", "slow", "new"]) await publish("small", path);
     await small.waitUntil(() => small.requestCount === before + 3);
-    // Requests that wait for more than a second only cost a socket, so the large tenant may have more than the active
-    // slots.
+    // Requests that wait for more than a second cost only a socket, so the large tenant may have more of them than
+    // there are active slots.
     assert.ok(hanging > 0, "the crowd still hangs");
   }
 

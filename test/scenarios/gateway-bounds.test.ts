@@ -150,19 +150,20 @@ suite("slots of a webhook", () => {
       isRetry = true;
       return answer;
     });
-    // Uses a slot all the time, so that there are always earlier senders.
+    // Occupies a slot throughout, so that there are always earlier senders.
     const held = send('{"held":1}');
     const answered = send('{"first":1}');
     await scene.receiver.waitForRequests(2);
-    // Each of them is asked to return a tenth of a second later, so the last one exceeds the budget.
+    // Each rejected sender is told to retry a tenth of a second later than the one before it, so the last one exceeds
+    // the budget.
     const refused = await Promise.all(Array.from({ length: 220 }, (_, n) => send(`{"refused":${n}}`)));
     assert.ok(refused.every(({ status }) => status === 503));
     assert.ok(Number(refused.at(-1)?.headers["retry-after"]) > 20);
     first.resolve({ status: 503 });
     while (scene.receiver.requests.length < 3)
       await Promise.race([send('{"other":1}'), scene.receiver.waitForRequests(3)]);
-    // The slot is used for longer than the pause before the retry. On a slower machine the retry found a slot, which
-    // proves less but does not fail.
+    // The slot is occupied for longer than the pause before the retry. On a slower machine, the retry may find a slot,
+    // which proves less but does not fail the test.
     await delay(500);
     other.resolve({});
     assert.equal((await answered).status, 201);

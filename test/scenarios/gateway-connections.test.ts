@@ -1,4 +1,4 @@
-/** The rules of connections, in order: filter, delay, deduplicate, retries; and their allowed targets. */
+/** The rules of connections, in order: filter, delay, deduplication, retries; and their allowed targets. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { comparedParts } from "../../src/features/gateway/connection-deduplication.ts";

@@ -1,4 +1,4 @@
-/** A dry run of a filter: its result for messages is what the gateway then does with them. */
+/** A dry run of a filter. Its result for a message must match what the gateway then does with the message. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { assertProblem } from "./api/client.fixture.ts";
@@ -23,7 +23,9 @@ suite("filter trials", () => {
     assert.equal(reply.status, 200, reply.text);
     return reply.body as unknown as Evaluation & Json;
   };
-  /** A run ends after its time, which a busy machine may use up: callers that need all results repeat it. */
+  /**
+   * A run ends when its time is used up, which may happen on a busy machine. Callers that need all results repeat it.
+   */
   const evaluateAll = (body: Json): Promise<Evaluation & Json> =>
     eventually("the look at the last requests is complete", {
       ask: () => evaluate(body),
@@ -118,7 +120,7 @@ suite("filter trials", () => {
 
   test("a missing body is reported, and a filter that needs none is still evaluated", async () => {
     const { id, send } = await scene.source({ connection: { filter: { path: "/nobody" } } });
-    // A hundred bodies of requests without an event are kept per source and day.
+    // The store keeps a hundred request bodies without an event per source and day.
     for (let n = 0; n < 103; n += 1) await send(JSON.stringify({ n }), { "x-shop": n < 50 ? "one" : "two" });
     const byBody = await evaluateAll({ filter: { body: { n: { $gte: 50 } } }, source_id: id, last: 110 });
     assert.deepEqual(

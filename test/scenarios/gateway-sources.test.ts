@@ -1,4 +1,6 @@
-/** Settings of one source: other statuses, retries while the sender waits, handshakes, credentials in the query. */
+/**
+ * Settings of one source: replaced statuses, retries while the sender waits, handshakes, and credentials in the query.
+ */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { answerConsent, giveConsent } from "../../src/features/gateway/request-admission.ts";
@@ -76,7 +78,7 @@ suite("settings of sources", () => {
       );
     assert.equal((await send('{"a":1}', { "idempotency-key": '"k"' })).status, 204);
     assert.deepEqual(shown(), ["Bearer token-1", '"k"', "Bearer token-2", '"k"']);
-    // No token is accepted: two requests, and the response shows that the sender is not at fault.
+    // No token is accepted. Two requests are sent, and the response shows that the sender is not at fault.
     good.clear();
     scene.receiver.clear();
     assert.equal((await send('{"a":2}', { "idempotency-key": '"l"' })).status, 502);
@@ -177,7 +179,7 @@ suite("settings of sources", () => {
     assertProblem(early, { status: 409, code: "conflict" });
     assert.match(early.text, /allowed_origins/);
     await scene.change(`/v1/sources/${id}`, { handshake: { allowed_origins: ["events.example.com"] } });
-    // Nothing listens there, which is reported; the address itself was validated like that of a webhook.
+    // Nothing listens there, and the response reports that. The address itself was validated like a webhook's address.
     const late = await scene.admin.post(replay, {});
     assertProblem(late, { status: 409, code: "conflict" });
     assert.match(late.text, /could not be notified/);
@@ -308,7 +310,7 @@ test("CEW-4.2.2-2 the sender is notified by POST with its rate, and only at addr
   for (const callback of ["http://events.example.com/", "https://user@events.example.com/", ""])
     await assert.rejects(giveConsent({ transport, urlRules, calls }, "t", asking(callback), consent));
   assert.equal(sent.length, 1);
-  // A tenant cannot cause such requests without limit.
+  // A tenant cannot cause an unlimited number of such requests.
   await giveConsent({ transport, urlRules, calls }, "t", message, consent);
   const third = giveConsent({ transport, urlRules, calls }, "t", message, consent);
   await assert.rejects(third, { code: "rate_limited", retryAfterSeconds: 60 });

@@ -1,4 +1,4 @@
-/** The gateway from producer to consumer: two modes, odd keys, rejections, and two gateways in a row. */
+/** The gateway from producer to consumer: two modes, unusual keys, rejections, and two gateways in a row. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,7 +31,7 @@ import {
   verification,
 } from "./gateway/scene.fixture.ts";
 
-/** Later ones are accepted. */
+/** Rejects the first request and accepts later ones. */
 function failingFirst(status: number) {
   let asked = 0;
   return () => ({ status: asked++ === 0 ? status : 200 });
@@ -65,7 +65,7 @@ suite("the gateway", () => {
   async function sourceOf(mode: Mode, more: Json = {}, to: readonly Receiver[] = [receiver()]) {
     const webhooks = to.map((one) => hookOf(one));
     const { id, path, connections } = await makeSource(admin, { mode, webhooks });
-    // Requests in flight from an earlier test have arrived by now.
+    // Requests that were in flight in an earlier test have arrived by now.
     for (const one of to) {
       one.script(() => ({}));
       one.clear();
@@ -98,7 +98,7 @@ suite("the gateway", () => {
     await post(`${running.url}${path}`, body, { headers: { "content-type": "application/json" } });
     await listener.until(/rejected, /);
     assert.equal(mine.requests.length, 1);
-    // A message without a connection is forwarded once there is one.
+    // A message without a connection is forwarded when there is one.
     const webhook = await admin.post("/v1/webhooks", { url: receiver().url("/late"), events: ["relayed"] });
     const ends = { source_id: id, webhook_id: textOf(webhook.body["id"]) };
     assert.equal((await admin.post("/v1/connections", ends)).status, 201);
@@ -144,8 +144,8 @@ suite("the gateway", () => {
       const answer = await send('{"a":2}', { "idempotency-key": '"retry"' });
       assert.notEqual(answer.headers["retry-after"], "77");
       assert.equal(answer.headers["set-cookie"], undefined);
-      // EDS-9.7-4: for a stored message the success is the gateway's own, for a passed-through one the failure is the
-      // destination's.
+      // EDS-9.7-4: for a stored message, success is reported by the gateway itself; for a passed-through message, a
+      // failure is that of the destination.
       assert.equal(answer.status, mode === "pass_through" ? 503 : 202);
       await receiver().waitForRequests(1);
       receiver().script(() => ({}));
@@ -213,7 +213,7 @@ suite("the gateway", () => {
     const version = async () => textOf((await admin.get("/service-description")).body["version"]);
     const acknowledged = await version();
     await running.stop();
-    // The description promises how long payloads are kept.
+    // The service description states how long payloads are kept, so its version changes.
     await start({ retentionPayloadDays: 7 });
     assert.notEqual(await version(), acknowledged);
     receiver().script(() => ({ status: 503 }));
@@ -242,7 +242,7 @@ suite("the gateway", () => {
       const { send } = await sourceOf("store_and_forward", { pass_signatures: passes });
       const body = `{"passes":${passes}}`;
       await send(body, ofSender);
-      // A retry of an earlier test may come in between.
+      // A retry from an earlier test may arrive in between.
       const mine = () => receiver().requests.find(({ text }) => text === body);
       await receiver().waitUntil(() => mine() !== undefined);
       const got = mine() as ReceivedRequest;
@@ -324,8 +324,8 @@ suite("the gateway", () => {
     const refused = await admin.post("/v1/connections", ends);
     assertProblem(refused, { status: 400, code: "invalid_request" });
     await admin.post("/v1/connections", { ...ends, allow_chain: true });
-    // The same deployment twice is a loop, which the second hop rejects; the sender gets the error of a wrong
-    // destination.
+    // Using the same deployment twice is a loop, which the second hop rejects. The sender gets the error for a
+    // misconfigured destination.
     const answer = await front.send('{"a":11}', { "idempotency-key": '"chain"' });
     assert.equal(answer.status, 503);
     const [request] = await end.requests();
@@ -354,7 +354,7 @@ suite("the gateway", () => {
 
   test("a rejected request is forwarded after the secret was corrected", async () => {
     const { id, send, requests } = await sourceOf("store_and_forward");
-    const wrong = { ...verification, secrets: ["another secret"] };
+    const wrong = { ...verification, secrets: ["a different secret"] };
     await admin.call("PATCH", `/v1/sources/${id}`, { body: { verification: wrong } });
     assert.equal((await send('{"a":13}', { "idempotency-key": '"late"' })).status, 401);
     const [rejected] = await requests();
@@ -471,7 +471,7 @@ test("a source may replace a success by another success, and an error by another
   );
   const made = { observation: { ...gone, status: 201 }, isAccepted: true, isOversized: false };
   assert.equal(upstreamStatus(made, { 201: 200 }), 200);
-  // A status that a profile does not accept stays an error, whatever replacement is configured.
+  // A status that the profile does not accept remains an error, regardless of the configured replacement.
   assert.equal(upstreamStatus({ ...made, isAccepted: false }, { 201: 200 }), 502);
   for (const [row, upstream] of [
     ["410", 301],

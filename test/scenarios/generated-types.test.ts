@@ -1,6 +1,6 @@
 /**
- * Code that quicktype generates from our documents (docs/types.md) reads received messages, in the languages installed
- * on this machine.
+ * Code that quicktype generates from our documents (docs/types.md) reads received messages. Tested in the languages
+ * that are installed on this machine.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";

@@ -1,4 +1,4 @@
-/** The number of requests in flight of a process, in total and to one host with a limit. */
+/** The number of requests that a process has in flight, in total and to one host with a limit. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -124,7 +124,7 @@ async function sceneOf(
   hostLimit: number | null,
 ): Promise<{ readonly world: EngineWorld; readonly receiver: Receiver }> {
   const world = await openEngineWorld({
-    // No request becomes a waiting one, so a slow machine changes nothing.
+    // Waiting slots are disabled, so a slow machine does not change the result.
     limits: { concurrency, webhookConcurrency, hostConcurrency: hostLimit, waitingRequests: 0 },
   });
   const receiver = await startReceiver();
@@ -135,7 +135,7 @@ async function sceneOf(
   return { world, receiver };
 }
 
-/** `data.n` of the requests to a path, in order of arrival. */
+/** The `data.n` values of the requests to a path, in order of arrival. */
 function numbersAt(receiver: Receiver, path: string): number[] {
   return receiver.requests
     .filter((request) => request.path === path)

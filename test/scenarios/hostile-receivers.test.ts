@@ -16,7 +16,7 @@ interface Hostility {
 }
 
 const timeoutMs = 1_500;
-/** For those that are not about time: only a stalled machine would reach it. */
+/** Timeout for receivers that are not about time. Only a stalled machine would reach it. */
 const patientMs = 60_000;
 const gibibyte = 1024 ** 3;
 const megabyte = Buffer.alloc(1024 * 1024, 0x61);
@@ -191,7 +191,7 @@ async function meetHostility(options: WorldOptions): Promise<void> {
   await Promise.all(peers.map((peer) => peer.close()));
 }
 
-/** Waits for the settlement of the first attempt of a webhook's only delivery. */
+/** Waits until the first attempt of a webhook's only delivery is settled. */
 async function firstAttempt(world: EngineWorld, webhookId: string) {
   const deadline = performance.now() + 100_000;
   for (;;) {
@@ -218,7 +218,7 @@ test("WDS-27 a hanging webhook does not slow the others, even when its backlog g
   await world.addWebhook({ url: healthy.url(), events: ["good.*"] });
   await world.publish("default", { eventType: "good.a", data: { n: -1 } });
   await healthy.waitForRequests(1);
-  // More hanging webhooks than slots: they use their share, and no more.
+  // More hanging webhooks than slots. They use their share and no more.
   await world.publishMany(
     "default",
     Array.from({ length: 3_000 }, (_, n) => ({ eventType: `hang.n${n % hanging.length}`, data: { n } })),

@@ -15,7 +15,7 @@ import { createTestDatabase } from "../conformance/store/postgres-database.fixtu
 import { start } from "../conformance/store/scene.fixture.ts";
 import { startMailServer } from "../peers/mail-server.ts";
 
-/** Only the lookup under test knows it: the system has no such name. */
+/** Only the lookup under test can resolve this name; the system has no such name. */
 const name = "server.posthorn.invalid";
 
 function lookupHere(): { readonly lookup: LookupFunction; readonly asked: string[] } {

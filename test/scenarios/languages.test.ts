@@ -1,5 +1,5 @@
 /**
- * The programs of docs/languages run unchanged except for keys, if their language is installed; the others are marked
+ * The programs in docs/languages run unchanged except for keys, if their language is installed. The others are marked
  * as not run.
  */
 import assert from "node:assert/strict";
@@ -51,7 +51,7 @@ function signedHeaders(): Readonly<Record<string, string>> {
   return { "webhook-id": "msg_1", "webhook-timestamp": timestamp, "webhook-signature": `v1,AAAA v1,${mac}` };
 }
 
-/** Prints `true` for the message and `false` for another body with its signature. */
+/** Prints `true` for the message, and `false` for a different body with the same signature. */
 const drivers: Readonly<Record<string, string>> = {
   "verify.mjs": `
 const [, , signed, ...bodies] = process.argv;
@@ -102,7 +102,7 @@ for text in sys.argv[2:]:
 /** The command that runs a program, by file extension. */
 const runtimes: Readonly<Record<string, string>> = { mjs: process.execPath, py: "python3", java: "java" };
 
-/** `@posthorn/receiver` with the exports of its package, without a build: each export leads to its source. */
+/** `@posthorn/receiver` with the exports of its package but without a build: each export refers to its source file. */
 function layOutKit(folder: string): void {
   const manifest = JSON.parse(readFileSync(join(root, "packages", "receiver", "package.json"), "utf8")) as {
     readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
@@ -143,7 +143,8 @@ suite("programs of docs/languages", () => {
     args: readonly string[],
   ): Promise<string | null> {
     const program = runtimes[name.split(".").at(-1) ?? ""] ?? "";
-    // With one key, another text of the same JSON is another request.
+    // Each program needs its own key: with the same key, a different text of the same JSON counts as a different
+    // request.
     writeFileSync(join(place, name), code.replaceAll("order-4711-completed", `order-${name}`));
     try {
       const env = {
@@ -183,7 +184,7 @@ suite("programs of docs/languages", () => {
     } else {
       test(`${name} of ${page} accepts signed messages and rejects another body`, async (t) => {
         const driver = drivers[name] ?? "";
-        // A class ends with a brace, before which the driver is inserted.
+        // A Java class ends with a brace, and the driver is inserted before it.
         const whole = name.endsWith(".java") ? code.trimEnd().slice(0, -1) + driver : code + driver;
         const args = [JSON.stringify(signedHeaders()), body, body.replace("4711", "4712")];
         const said = await execute(t, { ...program, code: whole }, args);

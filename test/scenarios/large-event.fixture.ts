@@ -1,9 +1,11 @@
-/** One event for thousands of webhooks, whose process is killed after the first part that follows its transaction. */
+/**
+ * One event for thousands of webhooks. The process is killed after the first part that follows the event's transaction.
+ */
 import assert from "node:assert/strict";
 import { itemsOf, type Json, textOf } from "./api/client.fixture.ts";
 import { eventually } from "./eventually.fixture.ts";
 
-/** The event is stored with 2,048 deliveries. Two parts follow: one of 2,048 and one of six. */
+/** The event is stored with 2,048 deliveries. Two parts follow: one with 2,048 deliveries and one with six. */
 export const webhookCount = 2 * 2_048 + 6;
 export const partsAtFirst = 2;
 
@@ -13,10 +15,10 @@ export type Call = (
   body?: unknown,
 ) => Promise<{ readonly status: number; readonly body: unknown }>;
 
-/** The tenant's key signs for it, so copies of its row need no keys. */
+/** The tenant's key signs for this webhook, so copies of its row need no keys. */
 export async function addTemplate(call: Call, url: string): Promise<string> {
   const webhook = { url, events: ["order.*"], profile: "event-delivery" };
-  // A busy machine may take longer than the time limit of the store for a commit.
+  // On a busy machine, a commit may take longer than the store's time limit.
   const { status, body } = await eventually("the webhook is created", {
     ask: () => call("POST", "/v1/webhooks", webhook),
     holds: (reply) => reply.status !== 503,
@@ -25,7 +27,10 @@ export async function addTemplate(call: Call, url: string): Promise<string> {
   return textOf((body as Json)["id"]);
 }
 
-/** Copies the row of a webhook until there are `webhookCount`: creating each takes milliseconds. `n` numbers `series`. */
+/**
+ * Copies the row of a webhook until there are `webhookCount` webhooks, because creating each one takes milliseconds.
+ * `n` numbers `series`.
+ */
 export function copiesSql(
   id: string,
   { table, series }: { readonly table: string; readonly series: string },
@@ -36,7 +41,7 @@ export function copiesSql(
 }
 
 export async function publish(call: Call): Promise<string> {
-  // A busy machine may take longer than the time limit of the store for a commit.
+  // On a busy machine, a commit may take longer than the store's time limit.
   const { status, body } = await eventually("the event is accepted", {
     ask: () => call("POST", "/v1/events", { event_type: "order.paid", data: { n: 1 } }),
     holds: (reply) => reply.status !== 503,
@@ -50,7 +55,7 @@ export async function publish(call: Call): Promise<string> {
   return textOf(receipt["id"]);
 }
 
-/** Every part is written, and each webhook has one delivery of the event. */
+/** Checks that every part is written and that each webhook has one delivery of the event. */
 export async function everyWebhookHasOne(
   call: Call,
   { eventId, partsLeft }: { readonly eventId: string; readonly partsLeft: () => Promise<number> },

@@ -17,7 +17,7 @@ import { PosthornProcess } from "./posthorn-process.fixture.ts";
 
 const series = `(WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < ${webhookCount - 1})
   SELECT n FROM series)`;
-/** The second part never ends, so the process is killed after the first one was committed. */
+/** The write of the second part never ends, so the process is killed after the first part was committed. */
 const hang = `CREATE VIEW endless AS WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series)
   SELECT n FROM series;
   CREATE TRIGGER hang BEFORE DELETE ON fan_out_parts WHEN OLD.part = 1 BEGIN SELECT count(*) FROM endless; END;`;

@@ -21,7 +21,7 @@ before(async () => {
   const url = (n: number) => receiver.url(`/hook/${n}`);
   for (let n = 0; n < fanOutRows + following - orderedCount; n++)
     await world.addWebhook({ url: url(n), events: ["order.*"], tenantId });
-  // The last ones to subscribe, but among the first to be delivered.
+  // These webhooks subscribe last, but are among the first to receive the event.
   for (let n = 0; n < orderedCount; n++)
     await world.addWebhook({
       url: receiver.url(`/ordered/${n}`),
@@ -114,7 +114,7 @@ test("WDS-29 requests and timers of the process are served before the last part 
   t.after(() => small.close());
   for (let n = 0; n < rowsMax * (1 + parts); n++)
     await small.addWebhook({ url: `http://127.0.0.1:9/${n}`, events: ["order.*"] });
-  // Responds as /livez does, without further calls.
+  // Responds like /livez, without further calls.
   const server = createServer((_, response) => response.end()).listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;

@@ -1,4 +1,4 @@
-/** Requests that are answered after another actor has ended their delivery, because its lease had expired. */
+/** Requests whose response arrives after a different actor has ended their delivery, because its lease had expired. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DeliveryState } from "../../src/domain/delivery.ts";
@@ -10,7 +10,7 @@ import { eventually } from "./eventually.fixture.ts";
 const scene = engineScene();
 const dayMs = 86_400_000;
 
-/** A delivery whose request waits for its answer. */
+/** A delivery whose request is waiting for a response. */
 async function underWay(): Promise<{
   readonly delivery: StoredDelivery;
   readonly answer: (answer: Answer) => void;
@@ -24,7 +24,7 @@ async function underWay(): Promise<{
   return { delivery: await scene.deliveryOf(eventId), answer: resolve };
 }
 
-/** As another process would, whose clock says that the lease has expired. */
+/** As if done by another process whose clock says that the lease has expired. */
 async function expire(): Promise<void> {
   const { upkeep } = scene.world.store;
   const now = Date.now() + dayMs;

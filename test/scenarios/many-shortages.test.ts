@@ -1,4 +1,4 @@
-// A machine that repeatedly lacks a resource, while some requests get through. The clock is the test's.
+// A machine that repeatedly lacks a resource while some requests succeed. The clock is controlled by the test.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../src/engine/manual-clock.fixture.ts";
@@ -9,7 +9,7 @@ import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
 const webhooks = 10;
 const eventsPerRound = 20;
 const rounds = 12;
-/** No attempt waits long, and none is the last one. */
+/** No attempt waits for long, and no attempt is the last one. */
 const retry = {
   schedule: { kind: "list", delaysMs: new Array<number>(50).fill(1), jitter: { from: 1, to: 1 } },
   ageMsMax: null,
@@ -19,7 +19,9 @@ const retry = {
 
 type End = "accepted" | "short" | "unknown";
 
-/** How the requests in flight end: a row for each round, repeated; then the first row again. */
+/**
+ * How the requests in flight end. Each round uses one row, and the rows repeat. Afterwards the first row applies again.
+ */
 const stories: Readonly<Record<string, readonly (readonly End[])[]>> = {
   "sending failed many times for lack of threads": [["short"]],
   "a few get through": [["short", "short", "accepted", "unknown"]],
@@ -32,7 +34,7 @@ for (const [story, ends] of Object.entries(stories))
       const clock = new ManualClock();
       const wire = new Wire();
       const world = await openEngineWorld({ clock, transport: () => wire });
-      // Its stop waits for a moment by the clock.
+      // Closing the engine waits for a moment on this clock.
       t.after(() => Promise.all([world.close(), passTime(clock, 100)]));
       for (let index = 0; index < webhooks; index += 1)
         await world.addWebhook({
@@ -63,7 +65,7 @@ async function publish(world: EngineWorld, clock: ManualClock, round: number): P
   await Promise.all([world.publishMany("default", inputs), passTime(clock, 5)]);
 }
 
-/** In steps of 50 ms, with turns for writes. */
+/** Advances the clock in steps of 50 ms, with event loop turns for writes. */
 async function passTime(clock: ManualClock, steps: number): Promise<void> {
   for (let step = 0; step < steps; step += 1) {
     for (let turn = 0; turn < 5; turn += 1) await clock.turn();
@@ -72,9 +74,9 @@ async function passTime(clock: ManualClock, steps: number): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await clock.turn();
 }
 
-/** Requests stay in flight until the test ends them, all at once. */
+/** Requests stay in flight until the test ends all of them together. */
 class Wire implements Transport {
-  /** The numbers of the events that arrived. */
+  /** Numbers of the events that arrived. */
   readonly accepted = new Set<number>();
   readonly #open: { readonly number: number; readonly end: (result: TransportResult) => void }[] = [];
 

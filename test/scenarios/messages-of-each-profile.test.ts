@@ -1,4 +1,4 @@
-/** The wire format of each profile, read by a receiver that shares no code with the sender except the keys. */
+/** The wire format of each profile, parsed by a receiver that shares only the keys with the sender, but no code. */
 import assert from "node:assert/strict";
 import { createHash, createHmac, createPublicKey, verify } from "node:crypto";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
@@ -28,7 +28,7 @@ afterEach(async () => {
   await receiver.close();
 });
 
-/** Fails the first request, so there are two attempts of one event. */
+/** Rejects the first request, so that there are two attempts for one event. */
 async function twoAttempts(
   given: Partial<Webhook>,
   more: { readonly path?: string; readonly credentials?: Partial<Record<SecretKind, string>> } = {},
@@ -72,7 +72,7 @@ function header(request: ReceivedRequest, name: string): string {
   return value;
 }
 
-/** Names as received. */
+/** Header names as received. */
 function namesOf(request: ReceivedRequest): string[] {
   return request.rawHeaders.filter((_, index) => index % 2 === 0);
 }
@@ -85,7 +85,7 @@ function assertNow(seconds: number): void {
   assert.ok(Math.abs(seconds - Date.now() / 1_000) <= 5, `${seconds} is not now`);
 }
 
-/** The public half of a `whsk_` key, using Node only. */
+/** The public half of a `whsk_` key, derived only with Node's modules. */
 function ed25519PublicKey(webhook: Webhook) {
   const bytes = Buffer.from(world.secretOf(webhook.id, "ed25519").slice("whsk_".length), "base64");
   const x = bytes.subarray(32).toString("base64url");
@@ -108,7 +108,7 @@ function assertXWebhookSignature(webhook: Webhook, request: ReceivedRequest): vo
   assertNow(Number(time));
 }
 
-/** RFC 9421 by hand: the five components, then the parameters. */
+/** Verifies an RFC 9421 signature without a library: the five components, then the parameters. */
 function signatureBase(request: ReceivedRequest): string {
   const parameters = header(request, "Signature-Input").replace(/^sig1=/, "");
   return [

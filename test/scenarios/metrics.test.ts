@@ -1,4 +1,4 @@
-/** The documented metrics, scraped from a running server with known latencies, outcomes and backlog. */
+/** The documented metrics, scraped from a running server with known latencies, outcomes and backlogs. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, suite, test } from "node:test";
 import { startReceiver } from "../peers/receiver.ts";
@@ -66,7 +66,7 @@ suite("metrics of a running server", () => {
     Array.from({ length: count }, () => ({ data: {}, ...event }));
 
   test("WDS-228 p50, p95 and p99 match the requests", async () => {
-    // Of 100 requests 80 are quick, 16 slow and 4 very slow, so each percentile is in a separate group.
+    // Of 100 requests, 80 are fast, 16 are slow and 4 are very slow, so each percentile falls into a separate group.
     const delays: Readonly<Record<string, number>> = { "/slow": 400, "/slowest": 1_500 };
     receiver.script(({ path }) => ({ delayMs: delays[path] ?? 0 }));
     await webhook("/quick", { events: ["timed.quick"] });
@@ -94,7 +94,7 @@ suite("metrics of a running server", () => {
       const sample = samples.find(({ labels }) => labels["percentile"] === percentile);
       const expected = durations[rank - 1] ?? Number.NaN;
       assert.equal(sample?.labels["quantile"], String(rank / 100));
-      // The history has whole milliseconds, and the summary has an error of up to 2.5 %.
+      // The history contains whole milliseconds, and the summary has an error of up to 2.5%.
       const gap = Math.abs(sample.value * 1_000 - expected);
       assert.ok(
         gap <= 1 + expected * 0.05,

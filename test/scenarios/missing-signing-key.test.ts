@@ -1,5 +1,6 @@
 /**
- * A stored webhook whose signing key is missing, as after lost rows: the server starts, and unsignable deliveries wait.
+ * A stored webhook whose signing key is missing, for example because rows were lost. The server must start, and
+ * deliveries that cannot be signed wait.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -46,7 +47,7 @@ async function openScene(t: TestContext): Promise<Scene> {
   };
 }
 
-/** All signing keys of the owners: a webhook's own, or those that the webhooks of a tenant share. */
+/** All signing keys of an owner: those of a single webhook, or those that the webhooks of a tenant share. */
 function loseKeys(dataDir: string, owner: string): void {
   const database = new DatabaseSync(join(dataDir, "posthorn.db"));
   const { changes } = database.prepare("DELETE FROM secrets WHERE owner = ?").run(owner);

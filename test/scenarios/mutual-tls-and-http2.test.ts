@@ -17,7 +17,7 @@ interface Seen {
   readonly messageId: string | undefined;
 }
 
-/** A receiver of both versions of HTTP that responds 403 to clients without a certificate of the authority. */
+/** A receiver for both HTTP versions that responds with 403 to clients without a certificate from the authority. */
 async function startMutualReceiver(t: TestContext): Promise<{ readonly url: string; readonly seen: Seen[] }> {
   const seen: Seen[] = [];
   const server = createSecureServer({

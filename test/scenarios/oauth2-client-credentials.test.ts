@@ -59,7 +59,7 @@ test("EDS-9.2.3-3 a 401 leads to one new token and one further request at once, 
     });
   const hooks = () => receiver.requests.filter(({ path }) => path === "/hook");
 
-  // The first token has expired, the second one is valid.
+  // The first token has expired; the second one is valid.
   good.add("token-2");
   const first = await world.publish("default", { eventType: "order.created", data: { order: 1 } });
   await settled(first, "success");
@@ -77,7 +77,7 @@ test("EDS-9.2.3-3 a 401 leads to one new token and one further request at once, 
     ],
   );
 
-  // No token is accepted: exactly two requests, then 401 is terminal in this profile.
+  // No token is accepted. After exactly two requests, 401 is terminal in this profile.
   good.clear();
   receiver.clear();
   const second = await world.publish("default", { eventType: "order.created", data: { order: 2 } });

@@ -96,7 +96,7 @@ describe("order", () => {
       if (request.text.includes('"n":9')) quickAreDone.resolve(undefined);
       if (!slow || failures === 0) return { status: 200 };
       failures -= 1;
-      // The last failure waits for the other lane, which is not blocked.
+      // The last failure waits for an event of the other lane, which is not blocked.
       return failures > 0 ? { status: 503 } : quickAreDone.promise.then(() => ({ status: 503 }));
     });
     await world.publishMany(
@@ -145,7 +145,7 @@ describe("priorities", () => {
       "default",
       range(300).map((n) => ({ eventType: "p.a", data: { n }, priority: priorities[n % 3] ?? "normal" })),
     );
-    // One slot in total, so that the order of arrival is the order of dispatch.
+    // One slot in total, so that events arrive in the order in which they are dispatched.
     await world.reopen({ limits: { concurrency: 1 } });
     await receiver.waitForRequests(300);
     const kinds = numbers(receiver).map((n) => priorities[n % 3]);
@@ -196,7 +196,7 @@ describe("fairness", () => {
       range(10).map((n) => ({ eventType: "f.a", data: { n } })),
     );
     assert.equal((await world.store.deliveries.depth()).waiting.normal, 100_010);
-    // Few slots, so that both compete for every slot.
+    // Few slots, so that the two compete for every slot.
     await world.reopen({ limits: { concurrency: 10 } });
     await few.waitForRequests(10);
     assert.ok(

@@ -1,4 +1,4 @@
-/** One delivery to one endpoint with one reaction, and the engine's verdict. */
+/** One delivery to one endpoint with one reaction, and how the engine classifies it. */
 import type { AttemptRecord } from "../../src/domain/delivery.ts";
 import type { Profile, SignatureSchemeName } from "../../src/domain/profile.ts";
 import type { Webhook, WebhookStatus } from "../../src/domain/webhook.ts";
@@ -7,7 +7,7 @@ import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
 import { eventually } from "./eventually.fixture.ts";
 import { listDeliveries } from "../listed-deliveries.ts";
 
-/** Read right after the first attempt was settled. */
+/** Read immediately after the first attempt was settled. */
 export interface Observed {
   readonly attempt: AttemptRecord;
   readonly delivery: StoredDelivery;
@@ -19,7 +19,7 @@ export interface OutcomeBench {
   readonly world: EngineWorld;
   /** Creates a separate webhook, publishes to it, and waits for the first attempt. */
   observe(profile: Profile, target: Target): Promise<Observed>;
-  /** Waits until the only delivery of a webhook holds. */
+  /** Waits until the condition holds for the webhook's only delivery. */
   delivery(webhook: Webhook, holds: (delivery: StoredDelivery) => boolean): Promise<StoredDelivery>;
   addWebhook(profile: Profile, target: Target): Promise<Webhook>;
   close(): Promise<void>;
@@ -28,12 +28,12 @@ export interface OutcomeBench {
 export interface Target {
   readonly url: string;
   readonly timeoutMs?: number;
-  /** The first retry is an hour away unless the test needs another time. */
+  /** By default, the first retry is an hour away. */
   readonly delaysMs?: readonly number[];
 }
 
 export const hourMs = 3_600_000;
-/** Additional jitter would only blur the expectation. */
+/** Jitter would only make the expected delay less precise. */
 const exactly = { from: 1, to: 1 };
 
 export async function openOutcomeBench(): Promise<OutcomeBench> {
@@ -82,7 +82,7 @@ export async function openOutcomeBench(): Promise<OutcomeBench> {
   return { world, addWebhook, delivery, observe, close: () => world.close() };
 }
 
-/** Every scheme of the profile is used in turn. */
+/** Uses the schemes of the profile in rotation. */
 function schemesOf({ signatureSchemesAllowed: allowed }: Profile, turn: number): SignatureSchemeName[] {
   const scheme = allowed[turn % allowed.length];
   return scheme === undefined ? [] : [scheme];

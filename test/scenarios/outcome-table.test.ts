@@ -1,6 +1,6 @@
 /**
- * The meaning of each status and failure, for every profile: the engine's verdict, the published table, and the
- * requirements by hand. A mistake in any of the three makes them differ.
+ * The meaning of each status and failure in every profile: the engine's result, the published table, and the
+ * hand-written requirements. A mistake in any of the three makes them differ.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -17,7 +17,7 @@ import { findProfile, profiles } from "../../src/domain/profiles/index.ts";
 import { openStandIn, type StandIn } from "../api/stand-in/open.fixture.ts";
 import { createClient } from "./api/client.fixture.ts";
 
-/** `GET /v1/profiles/{name}`, as a client reads it. */
+/** `GET /v1/profiles/{name}`, as a client parses it. */
 interface Published {
   readonly classification: {
     readonly statuses: Readonly<Record<string, Rule>>;
@@ -122,7 +122,7 @@ function assertRule(verdict: Verdict, { rule, what }: { readonly rule: Rule; rea
   );
 }
 
-// ---- by hand, from the documents ------------------------------------------------------------------------------------
+// ---- written by hand from the documents -----------------------------------------------------------------------------
 
 const from = (first: number, last: number): readonly number[] =>
   statuses.filter((status) => status >= first && status <= last);
@@ -241,7 +241,7 @@ test("WDS-127 WDS-128 x-webhook reports connection failures with the document's 
   assert.deepEqual(failed("protocol"), ["transient", "unknown_error"]);
 });
 
-/** Outcome and reason under x-webhook. */
+/** The outcome and the reason under x-webhook. */
 function meant(observation: AttemptObservation): readonly string[] {
   const { outcome, reason } = classify(observation, named("x-webhook"));
   return [outcome, reason];

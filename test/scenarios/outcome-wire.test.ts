@@ -1,4 +1,4 @@
-/** The same outcomes over real sockets, for every profile: the receiver's response, and what happens next. */
+/** The same outcomes over real sockets for every profile: the receiver's response and what follows from it. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { FailureCategory, Outcome } from "../../src/domain/classify.ts";
@@ -24,7 +24,7 @@ const peers: HostileReceiver[] = [];
 before(async () => {
   bench = await openOutcomeBench();
   receiver = await startReceiver();
-  // The path defines the response: /503, or /503/Retry-After/7.
+  // The path determines the response: /503, or /503/Retry-After/7.
   receiver.script(({ path }) => {
     const [, status = "200", name, value = ""] = path.split("/").map(decodeURIComponent);
     return { status: Number(status), ...(name !== undefined && { headers: { [name]: value } }) };
@@ -40,7 +40,7 @@ const named = (name: string): Profile => profiles.find((profile) => profile.name
 const answered = (profile: Profile, path: string | number): Promise<Observed> =>
   bench.observe(profile, { url: receiver.url(`/${path}`) });
 
-/** Outcome and category, and that the next step follows from them. */
+/** Checks the outcome and the category, and that the next step follows from them. */
 function assertObserved(
   { attempt, delivery, webhookStatus }: Observed,
   expected: { readonly outcome: Outcome; readonly category: FailureCategory | null; readonly what: string },
@@ -300,7 +300,7 @@ suite("bodies and interim responses", { concurrency: 8 }, () => {
 
 interface Failure {
   readonly name: string;
-  /** The requirement that it proves under x-webhook. */
+  /** The requirement that this case proves under x-webhook. */
   readonly ids?: string;
   readonly category: FailureCategory;
   readonly requestSent: boolean;
@@ -375,11 +375,11 @@ suite("failures on the wire", { concurrency: 4 }, () => {
       test(`${failureIds(profile, ids)} ${profile.name}: ${name} is transient, ${category}, and retried`, async () => {
         const target =
           url === undefined ? (await hostile(behave ?? (() => {}), { tls })).origin : await url();
-        // Only late responses must not get the extra time for a busy machine.
+        // Only tests of timeouts must not get the extra time for a busy machine.
         const timeoutMs = category === "timeout" ? 400 : 20_000;
         const observed = await bench.observe(profile, { url: target, timeoutMs });
         assertObserved(observed, { ...retried(category), what: observed.attempt.errorMessage ?? name });
-        // The kernel decides whether the bytes left before a reset at accept.
+        // Whether the bytes were sent before a reset at accept depends on the kernel.
         if (name !== "reset at accept") assert.equal(observed.attempt.receiverStateUnknown, requestSent);
         assert.equal(observed.attempt.statusCode, null);
       });

@@ -1,4 +1,4 @@
-/** Requests that Posthorn cannot build: a fault on this side never counts against the receiver. */
+/** Requests that Posthorn cannot build: a fault on the sender's side never counts against the receiver. */
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { systemClock } from "../../src/system/clock.ts";
@@ -14,7 +14,7 @@ import { listDeliveries } from "../listed-deliveries.ts";
 
 let world: EngineWorld;
 let receiver: Receiver;
-/** What the transport throws or returns instead of sending; null while it sends. */
+/** What the transport throws or returns instead of sending; null if it sends. */
 let bug: Error | TransportResult | null = null;
 
 before(async () => {

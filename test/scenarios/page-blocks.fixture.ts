@@ -3,19 +3,19 @@ import { join } from "node:path";
 import { projectFiles } from "../../scripts/source-files.ts";
 import { root } from "../packages/built-package.fixture.ts";
 
-/** One fenced block of a page. */
+/** One fenced code block of a page. */
 export interface PageBlock {
   readonly page: string;
   /** Starts at 1. */
   readonly line: number;
-  /** Empty for diagrams and examples, which are not typed. */
+  /** Empty for diagrams and examples, which have no language. */
   readonly language: string;
   readonly code: string;
-  /** The reason why nothing executes it, if the previous line gives one. */
+  /** Why the block is not executed, if the preceding line says so. */
   readonly notExecuted: string | null;
 }
 
-/** Pages of documentation, sorted by path. */
+/** Documentation pages, sorted by path. */
 export function pages(): readonly string[] {
   return projectFiles()
     .filter((path) => path.endsWith(".md") && !path.endsWith("CHANGELOG.md"))

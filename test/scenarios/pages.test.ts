@@ -1,6 +1,6 @@
 /**
- * Every block of every page is executed by a test, or the page says why not. Blocks that no other test executes run
- * here.
+ * Every block of every page is executed by a test, or the page says why it is not. This file executes the blocks that
+ * no other test executes.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -19,7 +19,7 @@ import { blocksOf, type PageBlock, pages } from "./page-blocks.fixture.ts";
 
 const run = promisify(execFile);
 
-/** Blocks that another test executes or generates, by the beginning of `page language`. */
+/** Blocks that another test executes or generates, identified by the start of `page language`. */
 const elsewhere: readonly (readonly [blocks: string, test: string])[] = [
   ["README.md ", "test/scenarios/readme.test.ts"],
   ["docs/library.md js", "test/scenarios/readme.test.ts"],
@@ -54,7 +54,7 @@ suite("blocks of the pages", () => {
   let server: Posthorn;
   let receiver: Receiver;
   let ids: Readonly<Record<string, string>>;
-  /** A key with only this right. */
+  /** A key that may only publish. */
   let publishKey: string;
   const place = mkdtempSync(join(tmpdir(), "posthorn-pages-"));
 
@@ -68,14 +68,14 @@ suite("blocks of the pages", () => {
       logLevel: "error",
       adminKey,
     });
-    // Files written by commands go there.
+    // Commands write their files there.
     process.chdir(place);
     ids = await fill(server, receiver);
     for (const file of Object.keys(filesOfPages)) writeFileSync(join(place, file), filesOfPages[file] ?? "");
-    // Where a server without a configured key keeps its own.
+    // Where a server without a configured key stores its generated key.
     writeFileSync(join(place, "data", "admin.key"), adminKey);
     const env = { POSTHORN_URL: server.url ?? "", POSTHORN_KEY: adminKey };
-    const verification = '{"type":"github","secrets":["a long random text"]}';
+    const verification = '{"type":"github","secrets":["a long random string"]}';
     const made = await posthornHere(["sources", "create", "Shop", "--verification", verification, "--json"], {
       env,
     });
@@ -126,7 +126,7 @@ suite("blocks of the pages", () => {
   for (const block of here.filter(({ language }) => language === "sh"))
     test(`${block.page}:${block.line} does what it says`, () => type(block));
 
-  /** Variables that the page has exported so far, including this block. */
+  /** Variables that the page has exported so far, including those of this block. */
   function exportedUntil({ page, line }: PageBlock): Readonly<Record<string, string>> {
     const typed = all.filter((block) => block.page === page && block.line <= line).map(({ code }) => code);
     const names = typed.join("\n").matchAll(/^export (\w+)=phk_\.\.\.$/gm);
@@ -149,7 +149,7 @@ suite("blocks of the pages", () => {
         const { stdout } = await run("bash", ["-e", "-o", "pipefail", "-c", command], {
           cwd: place,
           env: { ...process.env, ...env },
-          // A command that does not end belongs into a marked block.
+          // A command that does not exit must be in a block that is marked as not executed.
           timeout: 240_000,
         });
         assert.doesNotMatch(stdout, /"status":[45]\d\d/, `${command}\n${stdout}`);
@@ -179,7 +179,7 @@ const filesOfPages: Readonly<Record<string, string | Uint8Array>> = {
   ),
 };
 
-/** Lines of a script, with their continuations. */
+/** Lines of a script, joined with their continuation lines. */
 function commandsOf(code: string): readonly string[] {
   return code
     .replaceAll("\\\n", "")
@@ -188,13 +188,13 @@ function commandsOf(code: string): readonly string[] {
     .filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-/** As parsed by a shell. */
+/** Splits the words as a shell does. */
 function words(line: string): readonly string[] {
   const found = line.replace(/\s+# .*$/, "").matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g);
   return [...found].map(([word]) => word.replaceAll(/'([^']*)'|"([^"]*)"/g, "$1$2"));
 }
 
-/** A webhook that refuses everything, and the resulting resources, by the name that pages use. */
+/** A webhook that refuses everything, and the resulting resources, by the names that pages use. */
 async function fill(posthorn: Posthorn, receiver: Receiver): Promise<Readonly<Record<string, string>>> {
   receiver.script(() => ({ status: 422 }));
   const { view } = await posthorn.webhooks.create({ url: receiver.url("/refuses"), events: ["order.*"] });

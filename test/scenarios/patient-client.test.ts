@@ -37,7 +37,7 @@ suite("a client that does what a 503 requires", () => {
       const receiver = await startReceiver();
       t.after(() => receiver.close());
       let asked = 0;
-      // The client also requests the published schemas, which this server does not have.
+      // The client also requests the published schemas, which this server does not provide.
       const isCall = ({ path }: { readonly path: string }): boolean => path !== "/openapi.json";
       receiver.script((request) => (isCall(request) ? (answers[asked++] ?? "reset") : { status: 404 }));
       const client = patientClient({ baseUrl: receiver.origin, key: null });

@@ -1,4 +1,7 @@
-/** A receiver with permanent redirects: they are not followed, and change the stored URL only if that was agreed. */
+/**
+ * A receiver with permanent redirects. They are not followed, and change the stored URL only if the delivery agreement
+ * allows it.
+ */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { afterEach, beforeEach, test } from "node:test";
@@ -18,7 +21,7 @@ afterEach(() => elsewhere.close());
 
 const agreed = { ...webhookDefaults.agreements, followPermanentRedirect: true };
 
-/** One event to `/old`, whose response is the redirect; every other path responds 200. */
+/** Sends one event to `/old`, which responds with the redirect; every other path responds with 200. */
 async function redirected(
   given: Partial<Webhook>,
   answer: { readonly status: number; readonly location: string },

@@ -1,4 +1,4 @@
-/** A real `posthorn serve` in a separate process, which a scenario can kill and start again on the same data. */
+/** A real `posthorn serve` in a separate process. A scenario can kill it and start it again on the same data. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { OwnProcess } from "../services/own-process.fixture.ts";
 import { programEntry } from "../services/program.fixture.ts";
 
-/** Ends a test that will never pass: a busy machine needs more than a minute to start a cluster. */
+/** Ends a test that will never pass. A busy machine needs more than a minute to start a cluster. */
 const readyMsMax = 300_000;
 
-/** Settings for servers under test: a free port, receivers on this machine, a readable log. */
+/** Settings for servers under test: an unused port, receivers on this machine, a readable log. */
 export const serverUnderTest = {
   POSTHORN_PORT: "0",
   POSTHORN_MASTER_KEY: Buffer.alloc(32, 9).toString("base64"),
@@ -22,7 +22,10 @@ export const serverUnderTest = {
 
 /** One run of `posthorn serve`, from its start to its end. */
 export class ServeRun extends OwnProcess {
-  /** `env` is added to that of the tests; `wrap` makes it the child of another program, such as one that sets limits. */
+  /**
+   * `env` is added to the environment of the tests. `wrap` makes the process the child of another program, such as one
+   * that sets limits.
+   */
   constructor(
     env: Readonly<Record<string, string>>,
     wrap: (command: readonly string[]) => readonly string[] = (command) => command,
@@ -30,7 +33,7 @@ export class ServeRun extends OwnProcess {
     super(wrap([process.execPath, programEntry, "serve"]), { env });
   }
 
-  /** Resolves once the condition holds; rejects if the process ends before, or takes too long. */
+  /** Resolves when the condition holds; rejects if the process ends first or takes too long. */
   startsUntil(holds: () => boolean | Promise<boolean>): Promise<void> {
     return this.until(holds, { what: "posthorn starts", withinMs: readyMsMax });
   }
@@ -45,7 +48,7 @@ export interface ProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** See `ServeRun`. */
   readonly wrap?: (command: readonly string[]) => readonly string[];
-  /** An empty folder to use instead of its own. */
+  /** A folder to use instead of a new one; empty at the start. */
   readonly dataDir?: string;
 }
 
@@ -88,7 +91,7 @@ export class PosthornProcess {
     return this.#run?.output ?? "";
   }
 
-  /** Resolves once `/readyz` answers 200. */
+  /** Resolves when `/readyz` returns 200. */
   async start(): Promise<void> {
     this.#run = new ServeRun(
       {
@@ -108,12 +111,12 @@ export class PosthornProcess {
     );
   }
 
-  /** Signal 9; resolves when the process is gone. */
+  /** Sends signal 9; resolves when the process has ended. */
   async kill(): Promise<void> {
     await this.#run?.end("SIGKILL");
   }
 
-  /** A graceful stop; resolves with the exit status. */
+  /** Stops the process gracefully; resolves with the exit status. */
   async stop(): Promise<number | null> {
     return (await this.#run?.end("SIGTERM")) ?? null;
   }
@@ -123,7 +126,7 @@ export class PosthornProcess {
     rmSync(this.dataDir, { recursive: true, force: true });
   }
 
-  /** A JSON call with the admin key. */
+  /** Makes a JSON call with the admin key. */
   async call(
     method: string,
     path: string,

@@ -1,4 +1,4 @@
-/** Published bytes arrive unchanged, whatever they are, through the whole path. */
+/** Published bytes arrive unchanged through the whole system, regardless of their content. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ import { PosthornProcess } from "./posthorn-process.fixture.ts";
 let posthorn: PosthornProcess;
 let api: Client;
 let receiver: Receiver;
-/** Every test has its own event type, because all share one server. */
+/** Each test has its own event type, because all tests share one server. */
 let type = "";
 let tests = 0;
 
@@ -110,7 +110,7 @@ async function publish(contentType: string, raw: Uint8Array): Promise<void> {
   assert.equal(reply.status, 202, reply.text);
 }
 
-/** Concurrently, so that shared buffers would be mixed up. */
+/** Publishes concurrently, so that content would be mixed up if buffers were shared. */
 async function publishAll(): Promise<readonly ReceivedRequest[]> {
   await Promise.all(contents.map(([contentType, body]) => publish(contentType, body)));
   return receiver.waitForRequests(contents.length);

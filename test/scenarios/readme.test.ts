@@ -1,4 +1,4 @@
-/** Commands in README.md and on other pages are executed word for word, in an empty folder. */
+/** Commands in README.md and on other pages are executed word for word in an empty folder. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
@@ -89,7 +89,7 @@ interface Output {
   readonly stderr: string;
 }
 
-/** An empty folder in which npm's scripts work as in the repository, on free ports. */
+/** An empty folder in which npm scripts work as in the repository, with unused ports. */
 class Place implements AsyncDisposable {
   readonly path = mkdtempSync(join(tmpdir(), "posthorn-readme-"));
   readonly receiverPort: number;
@@ -117,7 +117,7 @@ class Place implements AsyncDisposable {
     return new Place({ server: await freePort(), receiver: await freePort() });
   }
 
-  /** Code blocks of a page, in order; only ports are changed. */
+  /** Code blocks of a page in order, unchanged except for ports. */
   blocks(page: string, language: string): readonly string[] {
     const text = readFileSync(join(root, page), "utf8");
     return [...text.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, "gm"))].map(([, code = ""]) =>
@@ -134,7 +134,7 @@ class Place implements AsyncDisposable {
         cwd: this.path,
         env: { ...Object.fromEntries(inherited), POSTHORN_PORT: String(this.#port) },
         stdio: ["ignore", "pipe", "pipe"],
-        // A separate process group, so that npm and its children end together.
+        // Runs in a separate process group, so that npm and its children can be ended together.
         detached: true,
       }),
     );

@@ -1,4 +1,4 @@
-/** Default retention of events, in programs with clocks at different days. */
+/** Default retention of events, tested with programs whose clocks are set to different days. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -9,7 +9,7 @@ import { test } from "node:test";
 const library = join(import.meta.dirname, "../../src/app/library.ts");
 const dayMs = 86_400_000;
 
-/** Runs `program` with `posthorn` open on the folder, with a clock that many days ago. */
+/** Runs `program` with `posthorn` opened on the folder, and with a clock set back by this many days. */
 function run(dataDir: string, daysAgo: number, program: string): string {
   const text = `
     const RealDate = Date;
@@ -30,7 +30,7 @@ test("TS16-119 WDS-224 by default payloads are kept for exactly 30 days and hist
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-retention-"));
   t.after(() => rmSync(dataDir, { recursive: true, force: true }));
   const ages = [91, 89, 31, 29];
-  // Oldest first: each start deletes what is too old for its own day.
+  // Oldest first, because each start deletes what is too old at its own time.
   const ids = ages.map((age) =>
     run(
       dataDir,
@@ -39,7 +39,7 @@ test("TS16-119 WDS-224 by default payloads are kept for exactly 30 days and hist
     ).trim(),
   );
   const [ended, forgotten] = [ids[0], ids[2]];
-  // Upkeep works in the background, so the program waits until it is done.
+  // Upkeep runs in the background, so the program waits until it is done.
   const left = run(
     dataDir,
     0,

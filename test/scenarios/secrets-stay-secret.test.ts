@@ -1,6 +1,6 @@
 /**
- * Secrets leave only where they are requested: not in logs, lists, errors, metrics, documents, or files of the data
- * folder.
+ * Secrets are exposed only where they are requested: not in logs, lists, errors, metrics, documents or files of the
+ * data folder.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -60,7 +60,7 @@ test("TS16-78 EDS-11.6-2 canary secrets appear in no output, response or file", 
   t.diagnostic(`${answers.length} answers, ${told.length} characters of log, files: ${files.join(", ")}`);
 });
 
-/** Write-only fields, by route and JSON pointer, written by hand. A new secret field of a route is added here, too. */
+/** Write-only fields by route and JSON pointer; a hand-written list. Add new secret fields of a route here, too. */
 const writeOnly: Readonly<Record<string, readonly string[]>> = {
   "POST /v1/webhooks": [
     "/secret",
@@ -89,7 +89,7 @@ const writeOnly: Readonly<Record<string, readonly string[]>> = {
   "PATCH /v1/sources/{id}": ["/verification"],
 };
 
-/** Reads whose response is a secret, written by hand. Each writes a row of the audit log. */
+/** Reads whose response contains a secret; a hand-written list. Each read writes a row to the audit log. */
 const secretReads = ["webhook.read_secret", "source.read_address"];
 
 test("TS16-78 every write-only field of every route is in no audit row, history, stored response, list or log", async (t) => {
@@ -207,7 +207,7 @@ function entriesOf(value: unknown): readonly (readonly [string, unknown])[] {
   return typeof value === "object" && value !== null ? Object.entries(value) : [];
 }
 
-/** The write-only fields of the document, by route and pointer. */
+/** The write-only fields in the document, by route and pointer. */
 function writeOnlyIn(document: unknown): Record<string, readonly string[]> {
   const found: Record<string, readonly string[]> = {};
   const walk = (schema: unknown, at: string): readonly string[] => {
@@ -238,7 +238,10 @@ interface Seen {
   readonly generated: Record<string, string>;
 }
 
-/** Uses every secret in every way, and keeps responses, separate from those that are a secret. */
+/**
+ * Uses every secret in every way and collects the responses. Responses that are a secret themselves are kept
+ * separately.
+ */
 async function live(
   api: Client,
   more: {
@@ -262,7 +265,7 @@ async function live(
     oauth2: { token_url: url, client_id: "c", client_secret: secrets.client },
     credential_headers: { "X-Api-Key": secrets.header },
   };
-  // A certificate requires https; nothing listens there, and nothing is sent.
+  // A certificate requires https. Nothing listens at this address, and nothing is sent to it.
   const client_certificate = { certificate_pem: validPair.cert, private_key_pem: validPair.key };
   const guarded = { ...credentials, url: "https://example.com/", client_certificate };
   const accepted = await Promise.all([credentials, guarded].map((body) => api.post("/v1/webhooks", body)));
@@ -320,7 +323,7 @@ async function everythingReadable(api: Client, webhook: string): Promise<string[
   return replies.map((reply) => reply.text);
 }
 
-/** Unchanged, without its prefix, and encoded once more. */
+/** The secret unchanged, without its prefix, and encoded again. */
 function spellings(canary: string): readonly string[] {
   const bare = canary.replace(/^whs(ec|k)_/, "");
   return [canary, bare, Buffer.from(bare).toString("base64").replace(/=+$/, "").slice(0, -1)];

@@ -1,6 +1,6 @@
 /**
- * Conclusions that one delivery may and may not draw from its responses, with the profile that follows the draft to the
- * letter.
+ * Conclusions that a delivery may and may not draw from its responses, tested with the profile that follows the draft
+ * exactly.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ const scene = engineScene();
 
 test("EDS-2-3 each attempt has its own record, with its own times and outcome", async () => {
   await scene.addWebhook();
-  // On a kept connection a reset may be a race, which uses no attempt.
+  // On a kept connection, a reset may be a race, which does not consume an attempt. The connection is therefore closed.
   scene.react({ status: 503, headers: { Connection: "close" } }, "reset", { status: 200 });
   const { delivery, attempts } = await scene.ended(await scene.publish());
   assert.equal(delivery.progress.state, "success");
@@ -163,7 +163,7 @@ test("WDS-218 a late 2xx within the timeout is a success", async () => {
 });
 
 test("EDS-9.5-2 EDS-6.3-4 EDS-9.6-6 no attempt comes before Retry-After, in any of its forms", async () => {
-  // This profile pauses no endpoint: only the delivery delays the attempt.
+  // This profile does not pause endpoints, so only the delivery itself delays the attempt.
   const until = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 2_000);
   const [weekday = "", day = "", month = "", year = "", time = ""] = until.toUTCString().split(/,? /);
   const longDay = until.toLocaleDateString("en", { weekday: "long", timeZone: "UTC" });
@@ -187,7 +187,7 @@ test("EDS-9.5-2 EDS-6.3-4 EDS-9.6-6 no attempt comes before Retry-After, in any 
   for (const [index, form] of forms.entries()) {
     const [, second] = requests.filter(({ path }) => path === `/${index}`);
     assert.ok(second !== undefined, form);
-    // A millisecond for two clocks with separate rounding.
+    // Allows one millisecond, because the two clocks are rounded separately.
     const earlyMs = (notBefore.get(second.path) ?? 0) - (startedAt + second.arrivedAtMs);
     assert.ok(earlyMs <= 1, `${form}: ${earlyMs} ms too early`);
   }
@@ -216,7 +216,7 @@ test("WDS-62 custom headers are in every request, with the given names and value
 
 test("WDS-167 a webhook has at most five requests and connections at a time", async () => {
   await scene.addWebhook();
-  // The first waits for the second, which is sent in parallel.
+  // The response to the first request waits for the second request, which is sent in parallel.
   const isAnswered = Promise.withResolvers<Answer>();
   scene.receiver.script((_, index) => {
     if (index === 0) return isAnswered.promise;
@@ -280,7 +280,7 @@ test("CEW-3-4 a 401 with a challenge is a refusal, and the challenge is not answ
   assert.equal(scene.receiver.requests[0]?.headers.authorization, undefined);
 });
 
-/** Pauses of an endpoint after one response, and their length. */
+/** Pauses of an endpoint after a single response, and their length. */
 const pauses = [
   {
     ids: "CEW-2.2-10",

@@ -1,4 +1,6 @@
-/** The sender and the receiving kit together: messages of one are accepted by the other, once, and no others. */
+/**
+ * The sender and the receiver kit together. The kit accepts the sender's messages exactly once, and no other messages.
+ */
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import { receivedHeaders } from "../../src/receiver/message/message.ts";
@@ -13,7 +15,7 @@ import { eventually } from "./eventually.fixture.ts";
 let world: EngineWorld;
 let receiver: Receiver;
 let tenantId = "";
-/** Ids of the messages that a handler received. */
+/** IDs of the messages that a handler received. */
 let handled: (string | null)[] = [];
 
 before(async () => {
@@ -51,7 +53,7 @@ async function handledAtLast(eventId: string): Promise<void> {
   await eventually("the handler has run", { ask, holds: (keys) => keys.includes(eventId) });
 }
 
-/** The kit behind the test's receiver. */
+/** Installs the kit in the test's receiver. */
 function serve(kit: Kit): void {
   receiver.script(async (request) => {
     const { status, headers, body } = await answer(kit, request);

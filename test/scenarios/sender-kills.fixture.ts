@@ -1,4 +1,4 @@
-/** Sender threads are killed under load, with a ledger of published events. */
+/** Sender threads are killed under load. A ledger records the published events. */
 import assert from "node:assert/strict";
 import type { Worker } from "node:worker_threads";
 import { startReceiver } from "../peers/receiver.ts";
@@ -11,7 +11,7 @@ import { inThreads } from "./sender-threads.fixture.ts";
 const threads = 2;
 const webhooks = 10;
 const eventsPerKill = 20;
-/** No attempt waits long, and none is the last one. */
+/** No attempt waits for long, and no attempt is the last one. */
 const retry = {
   schedule: { kind: "list", delaysMs: new Array<number>(50).fill(1), jitter: { from: 1, to: 1 } },
   ageMsMax: null,
@@ -19,7 +19,10 @@ const retry = {
   timeoutGrowthFactor: null,
 } as const;
 
-/** Each event arrives, even if its thread was killed in between; the threads are replaced each time. */
+/**
+ * Checks that each event arrives even if its thread was killed in the meantime, and that threads are replaced each
+ * time.
+ */
 export async function killSenders(kills: number): Promise<void> {
   const receiver = await startReceiver();
   const alive: Worker[] = [];
@@ -59,18 +62,18 @@ export async function killSenders(kills: number): Promise<void> {
 }
 
 interface Scene {
-  /** How many started, reported ready, and were lost, by cause. */
+  /** How many threads started, reported ready, and were lost, by cause. */
   readonly threads: { started: number; ready: number; lost: string[] };
   readonly world: EngineWorld;
   readonly receiver: Receiver;
   readonly alive: Worker[];
 }
 
-/** Resolves to the number of events. */
+/** Resolves with the number of events. */
 async function killUnderLoad(scene: Scene, kills: number): Promise<number> {
   const { world, receiver, alive } = scene;
   for (let index = 0; index < webhooks; index += 1) {
-    // Different origins, so that both threads are used.
+    // Different origins, so that both sender threads are used.
     const url = `http://${index % 2 === 0 ? "127.0.0.1" : "localhost"}:${receiver.port}/${index}`;
     await world.addWebhook({ url, events: [`n${index}.made`], retry, circuitBreaker: { enabled: false } });
   }
@@ -81,7 +84,7 @@ async function killUnderLoad(scene: Scene, kills: number): Promise<number> {
       return { eventType: `n${published % webhooks}.made`, data: { n: published } };
     });
     await world.publishMany("default", inputs);
-    // In the middle: some have arrived, and many are in flight or wait.
+    // Some requests have arrived by now, and many are in flight or waiting.
     await explained(
       receiver.waitUntil(() => receiver.requestCount > killed * 5),
       scene,
@@ -93,7 +96,7 @@ async function killUnderLoad(scene: Scene, kills: number): Promise<number> {
   return published;
 }
 
-/** Says which events did not arrive. */
+/** Adds to a failure which events did not arrive. */
 async function explained(
   arrival: Promise<void>,
   { world, alive, threads }: Scene,

@@ -1,4 +1,4 @@
-/** A transport of sender threads that may connect to this machine, and a way to kill them. */
+/** A transport with sender threads that may connect to this machine, and a way to kill the threads. */
 import type { Worker } from "node:worker_threads";
 import { systemClock as clock } from "../../src/system/clock.ts";
 import { createLookupSlots } from "../../src/system/host-names.ts";
@@ -17,7 +17,7 @@ const settings: SenderSettings = {
   idleSocketsMax: 500,
 };
 
-/** `onStart` is called for each thread, and `onLost` for each that ended. */
+/** `onStart` is called for each thread that starts, and `onLost` for each that ends. */
 export function inThreads(
   threads: number,
   {

@@ -1,10 +1,10 @@
-/** A served deployment of one process for a whole file, and a tenant and a receiver for each of its tests. */
+/** A deployment of one process for a whole test file. Each test has a separate tenant and receiver. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach } from "node:test";
 import { PosthornProcess } from "./posthorn-process.fixture.ts";
 import { TenantScene } from "./tenant-scene.fixture.ts";
 
-/** Created once in a file, outside of its tests; returns a function that gives each test its scene. */
+/** Called once per file, outside the tests. Returns a function that gives each test its scene. */
 export function servedScene(): () => TenantScene {
   let posthorn: PosthornProcess | null = null;
   let scene: TenantScene | null = null;

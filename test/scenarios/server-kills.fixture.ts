@@ -7,10 +7,10 @@ import { seededNumbers } from "../services/seeded-numbers.fixture.ts";
 
 const webhookCount = 4;
 const publishers = 16;
-/** Five requests in flight per webhook, and one uncommitted group of settlements. */
+/** Five requests in flight per webhook, plus one uncommitted group of settlements. */
 const inFlightMax = webhookCount * 5 + 512;
 
-/** A server that is repeatedly killed under load: accepted events arrive, and few of them twice (EDS-3.3-1). */
+/** Kills a server repeatedly under load: all accepted events arrive, and few of them twice (EDS-3.3-1). */
 export async function killServers(
   t: TestContext,
   { kills, seed }: { readonly kills: number; readonly seed: number },
@@ -34,7 +34,8 @@ export async function killServers(
   let duplicatesPerKillMax = 0;
   for (let kill = 0; kill < kills; kill += 1) {
     const load = startLoad(posthorn, accepted);
-    // On a busy machine the first response takes longer than the whole delay: a kill before it would interrupt nothing.
+    // On a busy machine, the first response takes longer than the whole delay. A kill before that response would
+    // interrupt nothing.
     await load.hasBegun;
     await new Promise((resolve) => setTimeout(resolve, random() * 400));
     await posthorn.kill();
@@ -65,12 +66,14 @@ export async function killServers(
 }
 
 interface Load {
-  /** Resolves with the first accepted event, or when nothing can be published. */
+  /** Resolves when the first event is accepted, or when publishing has become impossible. */
   readonly hasBegun: Promise<unknown>;
   stop(): Promise<void>;
 }
 
-/** Publishes as fast as responses arrive, until stopped or until the server is gone. Adds events answered with 202. */
+/**
+ * Publishes as fast as responses arrive, until it is stopped or the server has ended. Adds the events that got a 202.
+ */
 function startLoad(posthorn: PosthornProcess, accepted: Set<string>): Load {
   let stopped = false;
   const begun = Promise.withResolvers<null>();

@@ -5,7 +5,7 @@ import { rejectionBy } from "../peers/kit-verifier.ts";
 import { type Answer, type ReceivedRequest, type Receiver, startReceiver } from "../peers/receiver.ts";
 import { PosthornProcess } from "./posthorn-process.fixture.ts";
 
-/** The view of an independent consumer: the npm package `standardwebhooks`, which supports only `v1`. */
+/** What an independent consumer sees: the npm package `standardwebhooks`, which supports only `v1`. */
 function verifies(secret: string, request: ReceivedRequest): boolean {
   try {
     new Webhook(secret).verify(request.text, request.headers as Record<string, string>);

@@ -1,4 +1,4 @@
-/** Bodies in chunks of one byte: memory must depend on the size of the body, not on its chunks. */
+/** Bodies in chunks of one byte. Memory use must depend on the size of the body, not on the number of chunks. */
 import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
 import { PassThrough } from "node:stream";
@@ -12,7 +12,7 @@ setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
 const count = 200_000;
-/** A list of chunks takes a hundred bytes for each. */
+/** A list of chunks would take a hundred bytes for each chunk. */
 const heapBytesMax = 6_000_000;
 
 function heapBytes(): number {
@@ -20,7 +20,7 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed;
 }
 
-/** Byte by byte, with some longer and some empty chunks in between. */
+/** Single bytes, with some longer and some empty chunks in between. */
 function chunkAt(index: number): Buffer {
   if (index % 1_000 === 999) return Buffer.alloc(0);
   return Buffer.alloc(index % 5_000 === 7 ? 40 : 1, index % 251);

@@ -1,4 +1,4 @@
-/** A server on SQLite that is killed under load, and whose statistics are compared with its rows. */
+/** A server on SQLite that is killed under load. Its statistics are compared with its rows. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -11,7 +11,7 @@ import type { LedgerSources } from "./statistics-ledger.fixture.ts";
 const webhookCount = 4;
 const statuses: Readonly<Record<string, number>> = { "/1": 503, "/2": 422 };
 
-/** Accepts, fails temporarily, and refuses permanently. */
+/** A receiver that accepts, one that fails temporarily, and one that refuses permanently. */
 export async function addLoadWebhooks(
   { call }: Pick<PosthornProcess, "call">,
   receiver: Receiver,
@@ -28,10 +28,15 @@ export async function addLoadWebhooks(
   }
 }
 
-/** However slow the machine is: leftovers of a kill are compared. */
+/**
+ * At least this many requests are sent even on a slow machine, so that there is data from before the kill to compare.
+ */
 const requestsMin = 20;
 
-/** Publishes until the server is killed: after `loadMs`, and not before there was load and a cancellation. */
+/**
+ * Publishes until the server is killed. The kill comes after `loadMs`, but not before there were enough requests and a
+ * cancellation.
+ */
 export async function loadAndKill(
   { posthorn, receiver }: { readonly posthorn: PosthornProcess; readonly receiver: Receiver },
   loadMs: number,
@@ -54,18 +59,18 @@ export async function loadAndKill(
     receiver.waitUntil(() => receiver.requestCount >= before + requestsMin),
     cancelled.promise,
   ]);
-  // The load ends earlier only by an error, which is then reported.
+  // The load ends earlier only because of an error, which is then reported.
   await Promise.race([loaded, Promise.all(load)]);
   isOver = true;
   await posthorn.kill();
   await Promise.all(load);
 }
 
-/** Deliveries that wait for another attempt are cancelled from time to time, until the load or its server ends. */
+/** Occasionally cancels deliveries that wait for another attempt, until the load or its server ends. */
 export async function cancelSome(load: {
   readonly call: (method: string, path: string, body?: unknown) => Promise<Json>;
   readonly isOver: () => boolean;
-  /** Called after a cancellation: a batch continues after its response. */
+  /** Called after a cancellation. A batch continues after its response has been sent. */
   readonly cancelled?: () => void;
 }): Promise<void> {
   while (!load.isOver()) {

@@ -1,16 +1,16 @@
-/** Statistics, and a recount of the rows that they describe. */
+/** Statistics, and a recount of the rows that they summarize. */
 import { itemsOf, type Json, textOf } from "./api/client.fixture.ts";
 import { eventually } from "./eventually.fixture.ts";
 
-/** Numbers by webhook, and `events` for published events. */
+/** Counts by webhook name; `events` counts published events. */
 export type Ledger = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 export interface LedgerSources {
-  /** `GET` with full read access. */
+  /** A `GET` request with full read access. */
   readonly get: (path: string) => Promise<Json>;
-  /** Rows of `webhook, outcome, count` over all attempts. */
+  /** Rows with `webhook, outcome, count` over all attempts. */
   readonly attempts: () => Promise<readonly (readonly [webhook: string, outcome: number, count: number])[]>;
-  /** The same for ended deliveries: `webhook, state, count`. */
+  /** Rows with `webhook, state, count` over all ended deliveries. */
   readonly ended: () => Promise<readonly (readonly [webhook: string, state: number, count: number])[]>;
   readonly events: () => Promise<number>;
 }
@@ -65,7 +65,7 @@ function none(): Record<string, number> {
   return { accepted: 0, transient: 0, terminal: 0, exhausted: 0, cancelled: 0 };
 }
 
-/** Once everything is written, both are equal. */
+/** When everything has been written, the statistics and the recount are equal. */
 export async function untilEqual(sources: LedgerSources): Promise<Ledger> {
   const { counts } = await eventually("statistics equal a recount", {
     ask: async () => ({ counts: await counted(sources), recount: await recounted(sources) }),
@@ -75,7 +75,7 @@ export async function untilEqual(sources: LedgerSources): Promise<Ledger> {
   return counts;
 }
 
-/** Names in one order. */
+/** The ledger as text, with sorted names. */
 function textOfLedger(ledger: Ledger): string {
   const row = (of: Readonly<Record<string, number>>) => JSON.stringify(of, Object.keys(of).toSorted(byName));
   return Object.keys(ledger)

@@ -28,7 +28,7 @@ suite("statistics of a server", () => {
     failing = await oak.addWebhook({
       url: oak.receiver.url("/fails"),
       events: ["order.paid"],
-      // Tests below count its first attempts.
+      // The tests below count first attempts, so the retry is an hour away.
       retry_config: { schedule_ms: [3_600_000] },
     });
     await elm.addWebhook();

@@ -1,4 +1,4 @@
-/** Responses that must be reported, and endpoints that announced their end. */
+/** Responses that must be reported, and endpoints that announced their sunset. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { engineScene } from "./engine-scene.fixture.ts";
@@ -7,7 +7,7 @@ const scene = engineScene();
 
 const sunset = (fromNowMs: number) => ({ Sunset: new Date(Date.now() + fromNowMs).toUTCString() });
 
-/** The final state of the event's delivery, and its number of requests. */
+/** The final state of the event's delivery, and the number of its requests. */
 async function endOf(eventId: string): Promise<string> {
   const { progress } = (await scene.ended(eventId)).delivery;
   return `${progress.state} ${progress.reason} ${progress.attemptCount}`;

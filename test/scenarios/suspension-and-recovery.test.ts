@@ -1,4 +1,7 @@
-/** A receiver that is gone, or refuses permanently: Posthorn stops, reports it, and recovers missed events. */
+/**
+ * A receiver that no longer exists or refuses permanently: Posthorn stops sending, reports it, and recovers missed
+ * events.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ReceivedRequest } from "../peers/receiver.ts";
@@ -10,7 +13,7 @@ import type { TenantScene } from "./tenant-scene.fixture.ts";
 
 const sceneOfTest = servedScene();
 
-// First, because upkeep runs five seconds after the start of the server, and then once a minute.
+// Must be the first test, because upkeep runs five seconds after the server starts and then once a minute.
 test("deleting a webhook cancels its waiting deliveries", async () => {
   const scene = sceneOfTest();
   const { api, receiver } = scene;
@@ -39,7 +42,8 @@ test("EDS-9.2.3-8 CEW-2.2-8 410 suspends at once, a subscriber of posthorn.* is 
   assert.equal(webhook["active"], false);
   assert.equal(webhook["status_reason"], "gone");
 
-  // Notifications about the webhook, the response that needs attention, and its consequences, in any order.
+  // The notifications about the webhook, about the response that needs attention, and about its consequences may come
+  // in any order.
   const types = ["created", "attention", "exhausted", "suspended"].map((name) => `posthorn.webhook.${name}`);
   await receiver.waitUntil(() => requestsTo(scene, "/told").length > types.length);
   const told = requestsTo(scene, "/told").map(({ text }) => JSON.parse(text) as Json);
@@ -171,7 +175,7 @@ test("TS16-118 a manual retry keeps its delivery, and a replay keeps the Webhook
   for (const other of others) assert.deepEqual(other, first);
 });
 
-/** The event's id, once its only delivery no longer waits. */
+/** The event's ID, after its only delivery is no longer waiting. */
 async function publishSettled(scene: TenantScene, eventType: string): Promise<string> {
   const event = await scene.publish({ event_type: eventType });
   await eventually(`${eventType} settles`, {
@@ -203,7 +207,7 @@ function requestsTo({ receiver }: TenantScene, path: string): readonly ReceivedR
   return receiver.requests.filter((request) => request.path === path);
 }
 
-/** What identifies an event for a receiver. */
+/** The fields by which a receiver identifies an event. */
 function identityOf({ headers, text }: ReceivedRequest): object {
   return { id: headers["webhook-id"], key: headers["idempotency-key"], text };
 }

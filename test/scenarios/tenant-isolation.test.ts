@@ -1,4 +1,4 @@
-/** Two tenants on one server: neither reads, guesses, lists, changes or resumes anything of the other. */
+/** Two tenants on one server: neither can read, guess, list, change or resume anything that belongs to the other. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
@@ -14,7 +14,7 @@ let admin: Client;
 let owner: Client;
 let receiver: Receiver;
 const attackers: Record<string, Client> = {};
-/** What belongs to the owner. */
+/** IDs of the owner's resources. */
 const ids: Record<string, string> = {};
 
 before(async () => {
@@ -60,7 +60,7 @@ async function makeOwnersThings(): Promise<void> {
   await makeOwnersSource();
 }
 
-/** With a connection, and a request that was rejected. */
+/** Creates a source with a connection and a rejected request. */
 async function makeOwnersSource(): Promise<void> {
   const verification = { type: "github", secrets: ["owners-secret"] };
   const source = await owner.post("/v1/sources", { name: "owners-source", verification });
@@ -144,7 +144,7 @@ test("sources, connections and requests of another tenant are in no list, and ca
     }
   }
   const mine = await attacker.post("/v1/webhooks", { url: receiver.url("/mine"), events: ["never.*"] });
-  const verification = { type: "github", secrets: ["a long random text"] };
+  const verification = { type: "github", secrets: ["a long random string"] };
   const source = await attacker.post("/v1/sources", { name: "mine", verification });
   for (const ends of [
     { source_id: ids["source"], webhook_id: textOf(mine.body["id"]) },
@@ -399,7 +399,7 @@ function attackerOf(role: string): Client {
   return attacker;
 }
 
-/** Ids in the body are filled in like those of the path. */
+/** IDs in the body are filled in like those in the path. */
 function bodyWith(body: object | undefined, idOf: (name: string) => string): { readonly body?: unknown } {
   return body === undefined ? {} : { body: JSON.parse(filled(JSON.stringify(body), idOf)) as unknown };
 }
@@ -410,7 +410,7 @@ function filled(path: string, idOf: (name: string) => string): string {
 
 async function everything(): Promise<string> {
   const parts = [];
-  // The owner's own retries continue, and fail.
+  // Deliveries are not compared, because the owner's own retries continue and fail.
   for (const path of [
     "/v1/webhooks",
     "/v1/events",

@@ -1,4 +1,4 @@
-/** Resources of one scenario on a shared deployment: a tenant, its key, and a receiver. */
+/** The resources of one scenario on a shared deployment: a tenant, its key, and a receiver. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { startReceiver } from "../peers/receiver.ts";
@@ -14,7 +14,7 @@ interface Surroundings extends Omit<OpenedApi, "close"> {
 
 export class TenantScene {
   readonly tenantId: string;
-  /** With the tenant's key with all rights. */
+  /** A client that uses the tenant's key, which has all rights. */
   readonly api: Client;
   readonly admin: Client;
   readonly receiver: Receiver;
@@ -36,12 +36,12 @@ export class TenantScene {
     return this.receiver.close();
   }
 
-  /** Returns its id. By default it subscribes to `order.*` at `/hook`. */
+  /** Creates a webhook and returns its ID. By default, it subscribes to `order.*` at `/hook`. */
   async addWebhook(settings: object = {}): Promise<string> {
     return textOf((await this.makeWebhook(settings))["id"]);
   }
 
-  /** The same, but returns all of it, with its secret. */
+  /** Same as `addWebhook`, but returns the whole webhook, including its secret. */
   async makeWebhook(settings: object = {}): Promise<Json> {
     const made = await this.api.post("/v1/webhooks", {
       url: this.receiver.url("/hook"),
@@ -52,20 +52,20 @@ export class TenantScene {
     return made.body;
   }
 
-  /** A PATCH of a webhook, or of a resource below it. */
+  /** Sends a PATCH request for a webhook or for a resource below it. */
   async change(path: string, body: object): Promise<Json> {
     const changed = await this.api.call("PATCH", `/v1/webhooks/${path}`, { body });
     assert.equal(changed.status, 200, changed.text);
     return changed.body;
   }
 
-  /** Publishes an event, by default `order.paid`, and returns its id. */
+  /** Publishes an event, by default `order.paid`, and returns its ID. */
   async publish(event: object = {}): Promise<string> {
     const made = await this.#publishes("/v1/events", { event_type: "order.paid", data: { n: 1 }, ...event });
     return textOf(made.body["id"]);
   }
 
-  /** Publishes them in one request, with their numbers in `data.n`, and returns their ids. */
+  /** Publishes events in one request, with their numbers in `data.n`, and returns their IDs. */
   async publishNumbered(count: number, eventOf: (n: number) => object = () => ({})): Promise<string[]> {
     const events = Array.from({ length: count }, (_, n) => ({
       event_type: "order.paid",
@@ -76,7 +76,7 @@ export class TenantScene {
     return itemsOf(made.body["results"]).map((result) => textOf(result["id"]));
   }
 
-  /** With a key, like publishers that want each event once. */
+  /** Uses an idempotency key, like publishers that want each event exactly once. */
   async #publishes(path: string, body: object): Promise<Reply> {
     const made = await this.api.post(path, body, { headers: { "idempotency-key": `"${randomUUID()}"` } });
     assert.equal(made.status, 202, made.text);
@@ -96,7 +96,7 @@ export class TenantScene {
     return delivery;
   }
 
-  /** The newest delivery of an event, once it has this status. */
+  /** The newest delivery of an event, after it has reached this status. */
   reaches(eventId: string, status: string): Promise<Json> {
     return eventually(`the delivery is ${status}`, {
       ask: () => this.deliveryOf(eventId),
@@ -104,7 +104,7 @@ export class TenantScene {
     });
   }
 
-  /** The newest delivery of an event, once it waits for this reason. */
+  /** The newest delivery of an event, after it waits for this reason. */
   waitsFor(eventId: string, reason: string): Promise<Json> {
     return eventually(`the delivery waits for ${reason}`, {
       ask: () => this.deliveryOf(eventId),
@@ -112,7 +112,7 @@ export class TenantScene {
     });
   }
 
-  /** The attempts of the newest delivery of an event, once that has this status. */
+  /** The attempts of the newest delivery of an event, after the delivery has reached this status. */
   async attemptsAt(eventId: string, status: string): Promise<readonly Json[]> {
     const { id } = (await this.reaches(eventId, status)) as unknown as { readonly id: string };
     return itemsOf((await this.api.get(`/v1/deliveries/${id}`)).body["attempts"]);
@@ -124,7 +124,7 @@ export class TenantScene {
     return body;
   }
 
-  /** A bulk operation once it has this status. */
+  /** A bulk operation, after it has reached this status. */
   operationAt(id: string, status: string): Promise<Json> {
     return eventually(`the operation is ${status}`, {
       ask: async () => (await this.api.get(`/v1/dlq/batch-operations/${id}`)).body,
@@ -138,7 +138,7 @@ export class TenantScene {
   }
 }
 
-/** Values of one field, as plain JavaScript for comparisons. */
+/** The values of one field as plain JavaScript values, for comparisons. */
 export function fieldOf(items: readonly Json[], name: string): unknown[] {
   return items.map((item) => item[name]);
 }

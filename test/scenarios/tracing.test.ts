@@ -1,4 +1,4 @@
-/** Traces, from a publisher through a failed and a successful attempt to the receiver, as a collector gets them. */
+/** Traces as a collector receives them, from a publisher through a failed and a successful attempt to the receiver. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -29,7 +29,7 @@ describe("tracing", () => {
 
   const settings = () => ({ ...variables, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
 
-  /** Fails the first request; returns the headers of both. */
+  /** Makes the first request fail; returns both requests. */
   async function delivered(
     tenantId: string,
     given: { readonly traceContext?: "always" | "off" | "forward_with_state"; readonly traced: boolean },

@@ -1,4 +1,6 @@
-/** Receivers confirm that they want the events, with each method: over real sockets, with the real name resolution. */
+/**
+ * Receivers confirm with each method that they want the events, over real sockets and with the real name resolution.
+ */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { createNameLookup } from "../../src/system/host-names.ts";
@@ -37,7 +39,7 @@ describe("verification", () => {
     await receiver.close();
   });
 
-  /** A webhook with its own event type, on its own path. */
+  /** Creates a webhook with its own event type and its own path. */
   const create = async (path: string, more: object): Promise<Json> => {
     const reply = await api.post("/v1/webhooks", {
       url: receiver.url(path),
@@ -56,7 +58,7 @@ describe("verification", () => {
     receiver.requests.filter((request) => request.path === path && request.method === method);
   const answerOptions = (answer: Answer): void =>
     receiver.script((request) => (request.method === "OPTIONS" ? answer : {}));
-  /** The path below the public URL, as forwarded by a proxy in front of the server. */
+  /** The path below the public URL, in the form in which a proxy in front of the server forwards it. */
   const callbackOf = (path: string): string => {
     const url = new URL(String(requestsTo(path, "OPTIONS").at(-1)?.headers["webhook-request-callback"]));
     assert.equal(url.origin, "https://hooks.posthorn.test");
@@ -157,7 +159,8 @@ describe("verification", () => {
     for (let sent = 0; sent < count; sent += 1) await publish(path);
     await receiver.waitUntil(() => requestsTo(path, "POST").length === count);
     const tookMs = performance.now() - startedMs;
-    // 300 a minute is one in 200 ms. Not from the first request, which may be late on a busy machine.
+    // 300 per minute is one every 200 ms. This does not include the first interval, because the first request may be
+    // late on a busy machine.
     assert.ok(tookMs >= (count - 1) * 200 - 10, `${count} requests within ${tookMs} ms`);
   });
 

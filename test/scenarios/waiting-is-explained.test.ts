@@ -1,4 +1,4 @@
-/** A waiting delivery says for what and until when, and is sent when that is over. */
+/** A waiting delivery shows what it waits for and until when, and is sent when the wait ends. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Reaction } from "../peers/receiver.ts";
@@ -14,7 +14,7 @@ test("WDS-32 WDS-65 WDS-146 WDS-150 WDS-235 ten failures open the circuit; later
   const scene = sceneOfTest();
   const { api, receiver } = scene;
   receiver.script(() => ({ status: 500 }));
-  // Neither a probe nor a retry is sent while a busy machine looks.
+  // Neither a probe nor a retry is due while a busy machine runs the checks.
   const id = await scene.addWebhook({
     retry_config: { schedule_ms: [3_600_000] },
     circuit_breaker_config: { sleep_window_ms: 3_600_000 },
@@ -52,7 +52,7 @@ test("WDS-32 WDS-65 WDS-146 WDS-150 WDS-235 ten failures open the circuit; later
 test("WDS-150 WDS-235 deliveries behind the probe of a half-open circuit wait for the circuit", async () => {
   const scene = sceneOfTest();
   const { api, receiver } = scene;
-  // The probe stays in flight while the test looks.
+  // The probe stays in flight during the checks.
   receiver.script(({ path }) => (path === "/hangs" ? "hang" : {}));
   const id = await scene.addWebhook({
     url: receiver.url("/hangs"),
@@ -98,7 +98,7 @@ test("WDS-150 WDS-182 a delivery held by a circuit shows that in its history, fr
     ask: waitsOf,
     holds: ([wait]) => Date.parse(textOf(wait?.["until"])) > Date.parse(textOf(first["until"])),
   });
-  // From now on it opens automatically, however late that is seen.
+  // From now on, the delay ends automatically, however late the test observes that.
   await scene.change(`${id}/circuit-breaker`, { action: "force_open", duration_seconds: 1 });
   await scene.reaches(event, "success");
   const { body } = await scene.api.get(`/v1/deliveries/${textOf(held["id"])}`);
@@ -130,7 +130,8 @@ test("an automatic pause names its cause", async () => {
       circuit_breaker_config: { enabled: false },
     });
     await scene.reaches(await scene.publish({ event_type: `cause${index}.first` }), "failed");
-    // Events that a busy machine publishes after the pause get the same response, which is the next pause.
+    // If a busy machine publishes events after the pause has ended, they get the same response, which starts the next
+    // pause.
     await eventually(`what comes next waits for ${waitingFor}`, {
       ask: async () => scene.deliveryOf(await scene.publish({ event_type: `cause${index}.next` })),
       holds: (next) => (next["waiting_for"] as unknown) === waitingFor,

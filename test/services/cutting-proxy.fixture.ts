@@ -3,10 +3,10 @@ import { codeOf } from "../../src/domain/thrown.ts";
 import { freePort } from "./own-process.fixture.ts";
 
 /**
- * The network between a client and a server, which a test can break: `cut` resets connections and refuses new ones,
- * `lead` moves the address, `stall` withholds packets silently, `loseAnswers` those of one direction, `delay` adds
- * latency. `restore` ends all of it; withheld data then arrives, like retransmitted packets. `strand` drops the packets
- * of present connections permanently.
+ * The network between a client and a server, which a test can break. `cut` resets connections and refuses new ones,
+ * `lead` moves the address, `stall` withholds packets silently, `loseAnswers` withholds those of one direction, and
+ * `delay` adds latency. `restore` ends all of these; withheld data then arrives, like retransmitted packets. `strand`
+ * drops the packets of existing connections permanently.
  */
 export class CuttingProxy {
   readonly port: number;
@@ -20,7 +20,7 @@ export class CuttingProxy {
     this.#target = target;
   }
 
-  /** A proxy to `target` on this machine. */
+  /** Opens a proxy to `target` on this machine. */
   static async to(target: number): Promise<CuttingProxy> {
     for (;;) {
       const proxy = new CuttingProxy(await freePort(), target);
@@ -28,13 +28,13 @@ export class CuttingProxy {
         await proxy.#listen();
         return proxy;
       } catch (error) {
-        // Another process took the port since it was free.
+        // A different process has taken the port since it was found unused.
         if (codeOf(error) !== "EADDRINUSE") throw error;
       }
     }
   }
 
-  /** The same address with the port of the proxy. */
+  /** The given address with the proxy's port. */
   addressOf(url: string): string {
     const through = new URL(url);
     through.port = String(this.port);
@@ -59,7 +59,7 @@ export class CuttingProxy {
   }
 
   /**
-   * New connections go to another target. Older connections stay unchanged: working ones continue, and stalled ones
+   * New connections go to a different target. Older connections do not change: working ones continue, and stalled ones
    * stay stalled.
    */
   lead(target: number): void {
@@ -67,20 +67,23 @@ export class CuttingProxy {
     this.#state = { isStalled: false, losesAnswers: false, delayMs: 0, strandsAt: null };
   }
 
-  /** Data from clients arrives, and data from servers does not. */
+  /** Data from clients arrives, but data from servers does not. */
   loseAnswers(): void {
     this.#state.losesAnswers = true;
     for (const road of this.#roads) road.look();
   }
 
-  /** Present connections carry nothing any more, as when an address moves to another machine. New connections work. */
+  /**
+   * Existing connections transfer nothing any more, as when an address moves to a different machine. New connections
+   * work.
+   */
   strand(): void {
     for (const road of this.#roads) road.strand();
   }
 
   /**
-   * The next connection on which a client sends this is stranded: before the server receives it, or before it answers.
-   * Resolves when it has happened.
+   * Strands the next connection on which a client sends this text, either before the server receives the text or before
+   * it responds. Resolves when that has happened.
    */
   strandAt(text: string, { isHeard = false } = {}): Promise<void> {
     const happened = Promise.withResolvers<undefined>();
@@ -88,7 +91,7 @@ export class CuttingProxy {
     return happened.promise;
   }
 
-  /** Adds this latency in each direction. */
+  /** Adds this latency in both directions. */
   delay(delayMs: number): void {
     this.#state.delayMs = delayMs;
   }
@@ -144,7 +147,7 @@ class Road {
     this.look();
   }
 
-  /** The network has changed. */
+  /** Called when the state of the network has changed. */
   look(): void {
     if (this.#upstream === null && !this.#state.isStalled && !this.#client.destroyed) this.#connect();
     for (const way of this.#lanes) way.move();
@@ -181,7 +184,7 @@ class Road {
     });
   }
 
-  /** A closed connection is not noticed while packets are dropped. */
+  /** While packets are dropped, a closed connection is not noticed. */
   #oneClosed(): void {
     const upstream = this.#upstream;
     if (upstream?.destroyed === true && !this.#client.destroyed && this.#lanes.length === 0)
@@ -194,7 +197,7 @@ interface WayParts {
   readonly from: Socket;
   readonly to: Socket;
   readonly isAnswer: boolean;
-  /** Strands both directions. */
+  /** Strands both directions of the connection. */
   readonly strand: () => void;
 }
 
@@ -267,7 +270,10 @@ class Way {
   }
 }
 
-/** With a reset, unless this side has sent its end: such a socket cannot be reset, and its handle would stay open. */
+/**
+ * Resets the connection, unless this side has already sent its end. Such a socket cannot be reset, and its handle would
+ * stay open.
+ */
 function reset(socket: Socket): void {
   if (socket.writableEnded) socket.destroy();
   else socket.resetAndDestroy();

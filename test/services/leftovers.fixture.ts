@@ -2,15 +2,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { rmSync } from "node:fs";
 
 /**
- * Removes servers and folders of a test after it, even if its process is killed: a shell waits for the end of a pipe
- * that only the test holds, and then runs the last line it was given.
+ * Removes the servers and folders of a test at its end, even if the test's process is killed. A shell waits for the end
+ * of a pipe that only the test holds open, and then runs the last line that it received.
  */
 class Leftovers {
   readonly #processes = new Map<number, NodeJS.Signals>();
   readonly #folders = new Set<string>();
   #shell: ChildProcess | null = null;
 
-  /** `signal` ends it at once, together with its children. */
+  /** `signal` must end the process immediately, together with its children. */
   process(pid: number, signal: NodeJS.Signals): void {
     this.#processes.set(pid, signal);
     this.#tell();
@@ -42,7 +42,7 @@ class Leftovers {
 function startShell(): ChildProcess {
   const waits = 'while IFS= read -r line; do last=$line; done; eval "$last"';
   const shell = spawn("/bin/sh", ["-c", waits], { stdio: ["pipe", "ignore", "ignore"], detached: true });
-  // Its failure does not fail the test; the fixtures clean up as well.
+  // If the shell fails, the test does not; the fixtures clean up as well.
   shell.on("error", () => undefined);
   shell.stdin.on("error", () => undefined);
   shell.unref();

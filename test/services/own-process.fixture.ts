@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { leftovers } from "./leftovers.fixture.ts";
 
-/** The user of a server: most refuse to run as root. */
+/** The user that runs a server, because most servers refuse to run as root. */
 export interface Account {
   readonly uid: number;
   readonly gid: number;
@@ -16,19 +16,19 @@ export interface OwnProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly account?: Account | null;
   readonly cwd?: string;
-  /** Ends it at once with all its children; by default with SIGKILL. */
+  /** Ends the process immediately, with all its children; by default with SIGKILL. */
   readonly killSignal?: NodeJS.Signals;
 }
 
 const outputCharactersMax = 4_000_000;
 const askAgainMs = 20;
 
-/** A process that belongs to a test: its output is kept, and it never outlives the test. */
+/** A process that belongs to a test. Its output is kept, and it never outlives the test. */
 export class OwnProcess {
   readonly #child: ChildProcess;
-  /** Resolves with its status, or null after a signal. */
+  /** Resolves with the exit status, or with null after a signal. */
   readonly ended: Promise<number | null>;
-  /** All its output, or the later part of it. */
+  /** The complete output, or its later part. */
   output = "";
 
   constructor(command: readonly string[], options: OwnProcessOptions = {}) {
@@ -58,7 +58,7 @@ export class OwnProcess {
     });
   }
 
-  /** Undefined if it did not start. */
+  /** Undefined if the process did not start. */
   get pid(): number | undefined {
     return this.#child.pid;
   }
@@ -67,7 +67,7 @@ export class OwnProcess {
     return this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Resolves once the condition holds; rejects if the process ends before, or takes too long. */
+  /** Resolves when the condition holds; rejects if the process ends first or takes too long. */
   async until(
     holds: () => boolean | Promise<boolean>,
     { what, withinMs }: { readonly what: string; readonly withinMs: number },
@@ -84,7 +84,10 @@ export class OwnProcess {
     this.#child.kill(name);
   }
 
-  /** Resolves with the status once it has ended, even if it was paused. Killed if it takes longer than `withinMs`. */
+  /**
+   * Resolves with the exit status when the process has ended, even if it was paused. The process is killed if it takes
+   * longer than `withinMs`.
+   */
   async end(name: NodeJS.Signals, withinMs = 30_000): Promise<number | null> {
     if (!this.isRunning) return this.#child.exitCode;
     const timer = setTimeout(() => this.#child.kill("SIGKILL"), withinMs);
@@ -105,7 +108,7 @@ export class OwnProcess {
   }
 }
 
-/** The account of a service if tests run as root, otherwise null: then everything runs as the current user. */
+/** The account of a service if tests run as root; null otherwise, in which case everything runs as the current user. */
 export function accountOf(name: string): Account | null {
   if (process.getuid?.() !== 0) return null;
   for (const user of [name, "nobody"]) {
@@ -115,13 +118,13 @@ export function accountOf(name: string): Account | null {
       );
       if (uid !== undefined && gid !== undefined) return { uid, gid };
     } catch {
-      // The user does not exist here.
+      // This system has no such user.
     }
   }
   return null;
 }
 
-/** A folder for a server's files, which that account can use. */
+/** A folder for the files of a server, usable by that account. */
 export function ownFolder(name: string, account: Account | null): string {
   const folder = mkdtempSync(join(tmpdir(), `posthorn-${name}-`));
   leftovers.folder(folder);
@@ -129,13 +132,16 @@ export function ownFolder(name: string, account: Account | null): string {
   return folder;
 }
 
-/** Below the ports that systems give to outgoing connections, so that it is still free after a server was stopped. */
+/**
+ * Below the port range that systems use for outgoing connections, so that the port is still unused after a server was
+ * stopped.
+ */
 const portMin = 20_000;
 const portMax = 31_999;
 
 /**
- * No other process on this machine gets it until this one ends, even while its server is stopped: a UDP socket on the
- * same number reserves it.
+ * No other process on this machine gets the port until this process ends, even while its server is stopped. A UDP
+ * socket with the same number reserves it.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -152,7 +158,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Null if another process has it. */
+/** Null if the port belongs to another process. */
 function claimOf(port: number): Promise<UdpSocket | null> {
   const claim = createSocket("udp4").unref();
   return new Promise((resolve) => {
@@ -161,7 +167,7 @@ function claimOf(port: number): Promise<UdpSocket | null> {
   });
 }
 
-/** Whether it accepts connections. */
+/** Whether the port accepts connections. */
 export function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: "127.0.0.1", port });

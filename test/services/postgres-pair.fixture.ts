@@ -2,20 +2,20 @@ import { eventually } from "../scenarios/eventually.fixture.ts";
 import { CuttingProxy } from "./cutting-proxy.fixture.ts";
 import { PostgresServer } from "./postgres-server.fixture.ts";
 
-/** `synchronous`: committed data is also on the standby. */
+/** `synchronous` means that committed data is also on the standby. */
 export type Replication = "synchronous" | "asynchronous";
 
 const attachedWithinMs = 240_000;
 
 /** A primary and its standby, behind an address that moves. */
 export class PostgresPair {
-  /** The address for clients. */
+  /** The address that clients use. */
   readonly address: CuttingProxy;
-  /** Between primary and standby. */
+  /** The connection between the primary and the standby. */
   #wire: CuttingProxy | null = null;
   #primary: PostgresServer;
   #standby: PostgresServer | null = null;
-  /** Former primaries that still run. */
+  /** Former primaries that are still running. */
   readonly #old: PostgresServer[] = [];
 
   private constructor(primary: PostgresServer, address: CuttingProxy) {
@@ -23,7 +23,7 @@ export class PostgresPair {
     this.address = address;
   }
 
-  /** With only a primary. */
+  /** Starts a primary without a standby. */
   static async start(): Promise<PostgresPair> {
     const primary = await PostgresServer.start();
     return new PostgresPair(primary, await CuttingProxy.to(primary.port));
@@ -37,12 +37,12 @@ export class PostgresPair {
     return this.#primary;
   }
 
-  /** The standby lacks everything that the primary does from now on. */
+  /** Disconnects the standby. From now on, it receives nothing from the primary. */
   async cutWire(): Promise<void> {
     await this.#wire?.cut();
   }
 
-  /** The standby becomes the primary. The former primary continues until it is stopped. */
+  /** Promotes the standby to primary. The former primary keeps running until it is stopped. */
   async promote(): Promise<void> {
     const next = this.#standby;
     if (next === null) throw new Error("there is no standby");
@@ -52,12 +52,12 @@ export class PostgresPair {
     this.#standby = null;
   }
 
-  /** New connections lead to the present primary. */
+  /** From now on, new connections lead to the current primary. */
   moveAddress(): void {
     this.address.lead(this.#primary.port);
   }
 
-  /** Stops former primaries, and gives the present one a standby. */
+  /** Stops former primaries, and creates a standby for the current one. */
   async rebuild(replication: Replication): Promise<void> {
     for (const server of this.#old.splice(0)) await server.remove();
     await this.#wire?.close();

@@ -7,7 +7,8 @@ import { leftovers } from "./leftovers.fixture.ts";
 import { type Account, accountOf, freePort, OwnProcess, ownFolder } from "./own-process.fixture.ts";
 
 /**
- * `fast` closes connections and writes everything out; `immediate` is a crash: the next start recovers from the log.
+ * `fast` closes connections and writes everything to disk. `immediate` is a crash: the next start recovers from the
+ * log.
  */
 export type StopMode = "fast" | "immediate";
 
@@ -15,11 +16,11 @@ const startMsMax = 200_000;
 const stopSignals = { fast: "SIGINT", immediate: "SIGQUIT" } as const;
 
 /**
- * A test's own PostgreSQL server, on a free port and in a temporary folder, so that it can be stopped without affecting
- * others. Needs an installation with `initdb` and `postgres`. Durable as in production: fsync is on.
+ * A PostgreSQL server of a single test, with an unused port and a temporary folder, so that it can be stopped without
+ * affecting others. Requires an installation with `initdb` and `postgres`. As durable as in production: fsync is on.
  */
 export class PostgresServer {
-  /** A separate database, which is empty at first. */
+  /** A separate database that is empty at first. */
   readonly url: string;
   readonly port: number;
   readonly #folder: string;
@@ -42,7 +43,7 @@ export class PostgresServer {
     this.url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   }
 
-  /** Process id of the server's root process; undefined while it is stopped. */
+  /** Process ID of the server's root process; undefined while it is stopped. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
@@ -51,7 +52,7 @@ export class PostgresServer {
     return PostgresServer.#from((server) => server.#init(), settings);
   }
 
-  /** A new standby of the server at a port; it follows by asynchronous replication. */
+  /** Creates a standby of the server at a port. It uses asynchronous replication. */
   static standbyOf(port: number): Promise<PostgresServer> {
     return PostgresServer.#from((server) => server.#copyFrom(port));
   }
@@ -73,7 +74,7 @@ export class PostgresServer {
     return server;
   }
 
-  /** Resolves once it answers queries. */
+  /** Resolves when the server responds to queries. */
   async start(): Promise<void> {
     const settings = {
       port: this.port,
@@ -81,7 +82,7 @@ export class PostgresServer {
       unix_socket_directories: "",
       max_connections: 200,
       fsync: "on",
-      // A standby that was cut off for a while catches up.
+      // A standby that was disconnected for a while catches up.
       wal_keep_size: "512MB",
       ...this.#settings,
     };
@@ -89,7 +90,7 @@ export class PostgresServer {
     this.#process = new OwnProcess([join(programs(), "postgres"), "-D", this.#folder, ...given], {
       account: this.#account,
       cwd: this.#folder,
-      // Its children notice; after SIGKILL shared memory would remain.
+      // On SIGQUIT the child processes also exit; SIGKILL would leave shared memory behind.
       killSignal: "SIGQUIT",
     });
     const answers = () =>
@@ -104,26 +105,26 @@ export class PostgresServer {
     await this.#process?.end(stopSignals[mode]);
   }
 
-  /** From now on commits wait for a missing synchronous standby. Resolves once they do. */
+  /** From now on, commits wait for a missing synchronous standby. Resolves when they do. */
   async loseStandby(): Promise<void> {
     await this.query("ALTER SYSTEM SET synchronous_standby_names = 'absent'");
     await this.query("SELECT pg_reload_conf()");
     const waiting =
       "FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE 'SELECT pg_logical_emit_message%'";
-    // The server applies it asynchronously.
+    // The server applies the setting asynchronously.
     for (let waits = false; !waits; ) {
       void this.query("SELECT pg_logical_emit_message(true, 'test', '')").catch(() => undefined);
       waits = (await this.query(`SELECT pg_terminate_backend(pid) ${waiting}`)).length > 0;
     }
   }
 
-  /** Commits do not wait. */
+  /** From now on, commits do not wait for a standby. */
   async needNoStandby(): Promise<void> {
     await this.query("ALTER SYSTEM RESET synchronous_standby_names");
     await this.query("SELECT pg_reload_conf()");
   }
 
-  /** After the next start it is read-only, until it is promoted. */
+  /** Makes the server read-only after its next start, until it is promoted. */
   becomeStandby(): void {
     writeFileSync(join(this.#folder, "standby.signal"), "");
   }
@@ -144,17 +145,17 @@ export class PostgresServer {
     return copy;
   }
 
-  /** Replaces the data folder of a stopped server by a copy, as a restore does. */
+  /** Replaces the data folder of a stopped server with a copy, as a restore does. */
   replaceFolder(copy: string): void {
     for (const name of readdirSync(this.#folder)) rmSync(join(this.#folder, name), { recursive: true });
     copyTree(copy, this.#folder);
     leftovers.removeFolder(copy);
   }
 
-  /** Runs statements as an operator would. */
+  /** Runs statements as an administrator would. */
   async query(sql: string): Promise<readonly Record<string, unknown>[]> {
     const client = new pg.Client({ connectionString: this.url, connectionTimeoutMillis: 5_000 });
-    // The server may stop at any moment, even while the client disconnects.
+    // The server may stop at any time, even while the client disconnects.
     client.on("error", () => undefined);
     await client.connect();
     try {
@@ -169,7 +170,7 @@ export class PostgresServer {
     leftovers.removeFolder(this.#folder);
   }
 
-  /** The primary's setting about its standbys does not apply here. */
+  /** Copies a primary. The primary's setting for its own standbys does not apply to the copy. */
   async #copyFrom(port: number): Promise<void> {
     const from = ["-h", "127.0.0.1", "-p", String(port), "-U", "postgres", "-D", this.#folder];
     const options = ["--write-recovery-conf", "--checkpoint=fast", "--no-sync"];
@@ -186,7 +187,7 @@ export class PostgresServer {
     await this.#run("initdb", [...options, "-D", this.#folder]);
   }
 
-  /** Asynchronously: this process may serve the connection that it uses. */
+  /** Must be asynchronous, because this process may serve the connection that the program uses. */
   async #run(program: string, given: readonly string[]): Promise<void> {
     await promisify(execFile)(join(programs(), program), given, {
       cwd: this.#folder,
@@ -196,15 +197,15 @@ export class PostgresServer {
   }
 }
 
-/** With owners and modes: PostgreSQL refuses a folder that others can read. */
+/** Keeps owners and modes, because PostgreSQL refuses a folder that others can read. */
 function copyTree(from: string, to: string): void {
   execFileSync("cp", ["-a", `${from}/.`, to]);
 }
 
-/** The folder with `initdb` and `postgres` of the version for tests. */
+/** Names the folder that contains `initdb` and `postgres` of the version to test. */
 export const postgresProgramsVariable = "POSTHORN_TEST_POSTGRES_PROGRAMS";
 
-/** The folder of `initdb` and `postgres`: Debian keeps them in a folder per version. */
+/** The folder that contains `initdb` and `postgres`. Debian has one per version. */
 function programs(): string {
   const given = process.env[postgresProgramsVariable];
   if (given !== undefined && given !== "") return given;
@@ -213,7 +214,7 @@ function programs(): string {
     const [newest] = readdirSync(versions).toSorted((a, b) => Number(b) - Number(a));
     if (newest !== undefined) return join(versions, newest, "bin");
   } catch {
-    // Not Debian.
+    // This is not a Debian system.
   }
   return execFileSync("pg_config", ["--bindir"]).toString().trim();
 }

@@ -1,6 +1,6 @@
 /**
- * Milliseconds of processor time that this process has used. Limits on the work of a function use these, because a busy
- * machine stretches the wall clock but not the work.
+ * Processor time that this process has used, in milliseconds. Tests that limit the work of a function use it, because a
+ * busy machine affects the wall clock time but not the work.
  */
 export function processorMs(): number {
   const { user, system } = process.cpuUsage();

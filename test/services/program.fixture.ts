@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 
 /**
- * The main file of `posthorn` for tests that start servers: bundled if the test run created it
+ * The main file of `posthorn` for tests that start servers: the bundle if the test run created one
  * (scripts/bundle-program.ts), otherwise the source.
  */
 export const programEntry: string =

@@ -12,9 +12,9 @@ interface Ports {
 }
 
 /**
- * A test's own RabbitMQ node with separate name, ports and folder, without plugins. Stopping it ends the operating
- * system process; its queues keep their contents across a start. The port mapper `epmd` is shared with other nodes of
- * the machine, as usual.
+ * A RabbitMQ node of a single test, with a separate name, ports and folder, and without plugins. Stopping it ends the
+ * operating system process; its queues keep their contents across a restart. It shares the port mapper `epmd` with
+ * other nodes on the machine, as usual.
  */
 export class RabbitmqServer {
   readonly url: string;
@@ -34,7 +34,7 @@ export class RabbitmqServer {
     this.url = `amqp://guest:guest@127.0.0.1:${ports.amqp}`;
   }
 
-  /** Process id of the server's root process; undefined while it is stopped. */
+  /** Process ID of the server's root process; undefined while it is stopped. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
@@ -54,7 +54,7 @@ export class RabbitmqServer {
     return server;
   }
 
-  /** Resolves once it accepts connections, which is when its queues can be used. */
+  /** Resolves when the node accepts connections. Its queues can be used from then on. */
   async start(): Promise<void> {
     const process = new OwnProcess([program()], {
       env: this.#environment(),
@@ -68,7 +68,7 @@ export class RabbitmqServer {
     if (this.#node !== null) leftovers.process(this.#node, "SIGKILL");
   }
 
-  /** Gracefully: connections are closed, queues written out. */
+  /** Stops the node gracefully: connections are closed and queues are written to disk. */
   async stop(): Promise<void> {
     await this.#end("SIGTERM");
   }
@@ -87,7 +87,7 @@ export class RabbitmqServer {
     leftovers.removeFolder(this.#folder);
   }
 
-  /** The signal goes to the node itself: the surrounding script would run a slow command to stop it. */
+  /** The signal is sent to the node itself, because the wrapper script would run a slow command to stop it. */
   async #end(signal: NodeJS.Signals): Promise<void> {
     const [script, node] = [this.#process, this.#node];
     if (script === null || !script.isRunning) return;
@@ -96,13 +96,13 @@ export class RabbitmqServer {
       return;
     }
     process.kill(node, signal);
-    // The script ends after the node.
+    // The script exits after the node.
     await script.end("SIGCONT");
     leftovers.processEnded(node);
     this.#node = null;
   }
 
-  /** The node's process; null before it is known, and for a leftover of the last run. */
+  /** The PID of the node; null if it is unknown, or if the file is left over from the last run. */
   #readNode(): number | null {
     try {
       const pid = Number(readFileSync(join(this.#folder, "pid"), "utf8"));
@@ -127,7 +127,7 @@ export class RabbitmqServer {
       RABBITMQ_CONFIG_FILE: path("rabbitmq"),
       RABBITMQ_CONF_ENV_FILE: path("no-such-file"),
       RABBITMQ_PID_FILE: path("pid"),
-      // One scheduler and no busy waiting, because others need the processors too.
+      // One scheduler and no busy waiting, because other processes need the processors too.
       RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS:
         "-kernel inet_dist_use_interface {127,0,0,1} +S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none",
     };
@@ -140,7 +140,7 @@ export class RabbitmqServer {
   }
 }
 
-/** The installation's own script: Debian's wrapper in the path runs only as its own user. */
+/** The script of the installation itself, because Debian's wrapper in the path runs only as its own user. */
 function program(): string {
   const versions = "/usr/lib/rabbitmq/lib";
   try {
@@ -150,7 +150,7 @@ function program(): string {
       .at(-1);
     if (newest !== undefined) return join(versions, newest, "sbin/rabbitmq-server");
   } catch {
-    // Not Debian.
+    // This is not a Debian system.
   }
   return "rabbitmq-server";
 }

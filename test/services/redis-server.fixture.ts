@@ -4,7 +4,9 @@ import { freePort, OwnProcess, ownFolder } from "./own-process.fixture.ts";
 
 const startMsMax = 200_000;
 
-/** A test's own Redis, or a Valkey if there is no Redis. It stores nothing on disk: it starts empty. */
+/**
+ * A Redis server of a single test, or Valkey if Redis is not installed. It stores nothing on disk, so it starts empty.
+ */
 export class RedisServer {
   readonly url: string;
   readonly port: number;
@@ -18,12 +20,12 @@ export class RedisServer {
     this.#settings = settings;
   }
 
-  /** Process id of the server's root process; undefined while it is stopped. */
+  /** Process ID of the server's root process; undefined while it is stopped. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
 
-  /** With settings as on its command line: `["--requirepass", "secret"]`. */
+  /** Starts with settings in the form of the command line: `["--requirepass", "secret"]`. */
   static async start(settings: readonly string[] = []): Promise<RedisServer> {
     const server = new RedisServer(await freePort(), settings);
     try {
@@ -35,7 +37,7 @@ export class RedisServer {
     return server;
   }
 
-  /** Resolves once it accepts connections, which may be before it has loaded the data in `--dir`. */
+  /** Resolves when the server accepts connections, which may be before it has loaded the data in `--dir`. */
   async start(): Promise<void> {
     const server = new OwnProcess([
       program(),
@@ -56,12 +58,12 @@ export class RedisServer {
     });
   }
 
-  /** Gracefully: connections are closed. */
+  /** Stops the server gracefully: connections are closed. */
   async stop(): Promise<void> {
     await this.#process?.end("SIGTERM");
   }
 
-  /** As after a power loss. */
+  /** Stops the server as a power loss would. */
   async kill(): Promise<void> {
     await this.#process?.end("SIGKILL");
   }
@@ -71,7 +73,7 @@ export class RedisServer {
     await this.start();
   }
 
-  /** It still accepts connections, because the system does, and never responds. */
+  /** The server never responds, but the operating system still accepts connections for it. */
   pause(): void {
     this.#process?.signal("SIGSTOP");
   }
@@ -92,7 +94,7 @@ function program(): string {
       execFileSync(name, ["--version"], { stdio: "ignore", timeout: 10_000 });
       return name;
     } catch {
-      // Not installed on this machine.
+      // Neither is installed on this machine.
     }
   }
   throw new Error("neither redis-server nor valkey-server is on this machine");

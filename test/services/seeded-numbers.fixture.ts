@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 that a seed repeats (mulberry32), for tests with random moments. */
+/** Reproducible numbers between 0 and 1, derived from a seed (mulberry32), for tests that act at random times. */
 export function seededNumbers(seed: number): () => number {
   let state = seed;
   return () => {

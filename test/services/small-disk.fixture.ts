@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { OwnProcess, ownFolder } from "./own-process.fixture.ts";
 
 /**
- * A disk small enough to fill: a tmpfs in a separate mount namespace, which needs no root, is visible to no other
- * process, and disappears with the process that holds it.
+ * A disk small enough to fill: a tmpfs in a separate mount namespace. It needs no root, is invisible to other
+ * processes, and disappears with the process that holds it.
  */
 export class SmallDisk {
-  /** As seen by processes started with `command`. */
+  /** The path for processes started with `command`. */
   readonly folder: string;
-  /** As seen by all other processes. */
+  /** The path for all other processes. */
   readonly path: string;
   readonly #holder: OwnProcess;
   readonly #pid: string;
@@ -25,7 +25,7 @@ export class SmallDisk {
     this.path = `/proc/${parts.pid}/root${parts.folder}`;
   }
 
-  /** Null, with the reason, if this system does not allow it. */
+  /** Creates the disk, or returns the reason why this system does not allow it. */
   static async make({ bytes }: { readonly bytes: number }): Promise<SmallDisk | string> {
     const folder = ownFolder("small-disk", null);
     const script = 'mount -t tmpfs -o "size=$2" tmpfs "$1" && echo "mounted by $$" && exec sleep 100000';
@@ -51,7 +51,7 @@ export class SmallDisk {
     return new SmallDisk({ folder, holder, pid: mounted.exec(holder.output)?.[1] ?? "" });
   }
 
-  /** The command with access to the disk. */
+  /** Wraps the command so that it has access to the disk. */
   command(command: readonly string[]): readonly string[] {
     return ["nsenter", "--target", this.#pid, "--user", "--mount", "--preserve-credentials", ...command];
   }
@@ -61,7 +61,7 @@ export class SmallDisk {
     return bavail * bsize;
   }
 
-  /** Uses all space except `leaveBytes`, with the test's own file name. */
+  /** Fills all space except `leaveBytes`, using a file name that only the test uses. */
   occupy({ leaveBytes = 0 }: { readonly leaveBytes?: number } = {}): void {
     const block = Buffer.alloc(4096);
     const file = openSync(join(this.path, "filler"), "a");

@@ -17,7 +17,7 @@ const characters = fc.oneof({ weight: 10, arbitrary: letters }, { weight: 1, arb
 const text = (unit: fc.Arbitrary<string>): fc.Arbitrary<string> =>
   fc.array(unit, { size: "small" }).map((some) => some.join(""));
 
-/** `""`, or segments that each follow a slash. */
+/** `""`, or segments that each start with a slash. */
 export const webPaths: fc.Arbitrary<string> = fc
   .array(text(characters), { size: "xsmall" })
   .map((segments) => segments.map((segment) => `/${segment}`).join(""));
@@ -25,8 +25,8 @@ export const webPaths: fc.Arbitrary<string> = fc
 const query = text(fc.oneof({ weight: 20, arbitrary: characters }, fc.constantFrom("/", "?")));
 
 /**
- * Addresses of RFC 3986, some with a query, like `fc.webUrl`, which spends two seconds of processor time on a table of
- * all characters, once in each process.
+ * URLs according to RFC 3986, some with a query, like `fc.webUrl`. The latter needs two seconds of processor time per
+ * process for a table of all characters.
  */
 export const webUrls: fc.Arbitrary<string> = fc
   .tuple(schemes, fc.webAuthority(), webPaths, fc.option(query))

@@ -15,8 +15,8 @@ import type { SeededRandom } from "./seeded-random.ts";
 import type { EngineRun } from "./engine-run.ts";
 
 /**
- * Every write of the engine and of management: a process can die right before it, or right after it without knowing its
- * result.
+ * Every kind of write that the engine and management make. A process can die just before a write, or just after it
+ * without receiving the result.
  */
 export const commitBoundaries = [
   "commit.publish",
@@ -41,18 +41,21 @@ export type StorePoint = CommitBoundary | "read";
 export interface PlannedCrash {
   readonly point: CommitBoundary;
   readonly phase: "before" | "after";
-  /** Dies at this call of the point. */
+  /** The process dies at the call to the point that brings this number to zero. */
   countdown: number;
 }
 
 export interface StoreFaults {
   readonly crashes: PlannedCrash[];
-  /** Share of calls that start a period in which the store is unavailable. */
+  /** Fraction of calls that start a period in which the store is unavailable. */
   readonly outageChance: number;
   readonly outageMsMax: number;
-  /** Share of commits that are refused once, for a reason other than the store's health. */
+  /** Fraction of commits that are refused once, for a reason other than the store's health. */
   readonly refusalChance: number;
-  /** Each call takes effect, and is answered, up to this much later; 0 is at once, like the embedded store. */
+  /**
+   * Maximum latency of a call, until it takes effect and again until its result arrives; 0 means immediately, as with
+   * the embedded store.
+   */
   readonly latencyMsMax: number;
 }
 
@@ -64,13 +67,13 @@ export interface CrashStoreOptions {
   readonly faults: StoreFaults;
   readonly crash: (where: string) => void;
   readonly trace: (line: string) => void;
-  /** The engine keeps the store. */
+  /** Called when the engine calls the store repeatedly while no time passes. */
   readonly spinning: () => void;
-  /** A single write was refused, so the engine abandons it. */
+  /** Called when a write that was already refused in a group is refused alone, so the engine abandons it. */
   readonly refused: (run: EngineRun, batch: CommitBatch) => void;
-  /** A part of an event was written. */
+  /** Called when a part of an event was written. */
   readonly fannedOut: (part: FanOutPart) => void;
-  /** After a commit took effect, before its result is seen. */
+  /** Called after a commit took effect, before the engine receives its result. */
   readonly committed: (commit: {
     readonly run: EngineRun;
     readonly batch: CommitBatch;
@@ -86,14 +89,14 @@ interface StoreCall {
 
 const callsPerInstantMax = 20_000;
 
-/** A process that died waits forever. */
+/** Calls of a dead process never complete. */
 const never = new Promise<never>(() => undefined);
 
-/** Wraps the store of a world: injects the faults of the seed and keeps the ledger. */
+/** Wraps a world's store: injects the faults that the seed determines, and keeps the ledger. */
 export class CrashStore {
   readonly #options: CrashStoreOptions;
   readonly hits = new Map<string, number>();
-  /** No more faults from now on. */
+  /** Stops all faults from now on. */
   healed = false;
   #outageUntilMonotonicMs = 0;
   #callsAt = 0;
@@ -215,7 +218,7 @@ export class CrashStore {
   async #call<Result>(call: StoreCall, effect: () => Promise<Result>): Promise<Result> {
     const { run, points } = call;
     const { trace, crash, faults } = this.#options;
-    // Without latency the effect comes within the call, as in the embedded store.
+    // Without latency, the effect happens within the call, as with the embedded store.
     if (faults.latencyMsMax > 0) await this.#latency(run);
     if (!run.alive || this.#isSpinning()) return never;
     const planned = this.#plannedCrash(points);
@@ -231,7 +234,7 @@ export class CrashStore {
     return run.alive ? result : never;
   }
 
-  /** Repeated calls without letting time pass would stall the world. */
+  /** If calls were repeated while no time passes, the world would never advance. */
   #isSpinning(): boolean {
     const now = this.#options.time.monotonicMs();
     this.#callsNow = now === this.#callsAt ? this.#callsNow + 1 : 0;
@@ -240,7 +243,7 @@ export class CrashStore {
     return this.#callsNow >= callsPerInstantMax;
   }
 
-  /** Throws if the store is unavailable, or refuses this write. */
+  /** Throws if the store is unavailable or refuses this write. */
   #mayRefuse({ run, points, batch }: StoreCall): void {
     if (this.healed) return;
     const { time, random, faults } = this.#options;
@@ -250,7 +253,7 @@ export class CrashStore {
       this.#refuse(points, new StoreUnavailableError("outage"));
     }
     if (batch === undefined || points[0] === "read" || !random.chance(faults.refusalChance)) return;
-    // The engine writes the parts of a refused group one by one, and abandons those that are refused again.
+    // The engine writes the parts of a refused group individually, and abandons those that are refused again.
     const settlement = batch.settlements[0];
     if (settlement !== undefined && this.#doubted.has(settlement)) this.#options.refused(run, batch);
     for (const doubted of batch.settlements) this.#doubted.add(doubted);

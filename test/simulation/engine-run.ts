@@ -2,13 +2,13 @@ import type { Engine } from "../../src/engine/engine.ts";
 import { ProcessClock } from "./fake-clock.ts";
 import type { VirtualTime } from "./fake-clock.ts";
 
-/** One run of the engine, from its start until it stops or crashes. Later actions have no effect. */
+/** One run of the engine, from its start until it stops or crashes. Anything it does later has no effect. */
 export class EngineRun {
   readonly number: number;
   readonly clock: ProcessClock;
   readonly startedAtMonotonicMs: number;
   #engine: Engine | null = null;
-  /** True once `Engine.start` has resolved. */
+  /** True after `Engine.start` has resolved. */
   started = false;
   stopping = false;
 

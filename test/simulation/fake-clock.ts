@@ -9,8 +9,7 @@ interface ScheduledTimer {
 
 /**
  * Virtual time for a whole world: one monotonic clock, one wall clock that can jump, timers in a heap, and the queue of
- * deferred callbacks. Nothing runs on its own: the driver requests one step after another, so that the same seed gives
- * the same order.
+ * deferred callbacks. Nothing runs by itself. The driver requests each step, so the same seed produces the same order.
  */
 export class VirtualTime {
   #monotonicMs = 0;
@@ -38,7 +37,7 @@ export class VirtualTime {
     return now;
   }
 
-  /** The wall clock is set forward or back; timers are not affected. */
+  /** Sets the wall clock forward or back. Timers are not affected. */
   jump(byMs: number): void {
     this.now();
     this.#wallOffsetMs += byMs;
@@ -46,7 +45,7 @@ export class VirtualTime {
     this.now();
   }
 
-  /** For the world itself; the engine gets a `ProcessClock`. */
+  /** Only for the world itself; the engine gets a `ProcessClock`. */
   after(delayMs: number, run: () => void): Timer {
     return this.schedule({ delayMs, owner: null, run });
   }
@@ -75,19 +74,19 @@ export class VirtualTime {
     this.#deferred.push({ owner, run });
   }
 
-  /** Runs everything that was deferred before this turn. False if there was nothing. */
+  /** Runs all callbacks that were deferred before this turn. Returns false if there were none. */
   runDeferred(): boolean {
     if (this.#deferred.length === 0) return false;
     const turn = this.#deferred;
     this.#deferred = [];
     for (const { owner, run } of turn) if (owner.alive) run();
     this.#turns += 1;
-    // Turns take time too, or a caller that polls each turn would wait forever.
+    // Turns also take time. Without this, a caller that polls in each turn would wait forever.
     if (this.#turns % turnsPerMs === 0) this.#monotonicMs += 1;
     return true;
   }
 
-  /** Moves time to the next timer and runs it. False if there is none before `untilMonotonicMs`. */
+  /** Advances time to the next timer and runs it. Returns false if there is none before `untilMonotonicMs`. */
   runTimer(untilMonotonicMs: number): boolean {
     for (let next = this.#heap[0]; next !== undefined; next = this.#heap[0]) {
       const isDead = next.run === null || next.owner?.alive === false;
@@ -142,7 +141,7 @@ function isBefore(a: ScheduledTimer, b: ScheduledTimer): boolean {
   return a.at < b.at || (a.at === b.at && a.order < b.order);
 }
 
-/** The Clock port of one process of the engine. When the process dies, its timers and deferred callbacks die with it. */
+/** The Clock port of one engine process. When the process dies, its timers and deferred callbacks are dropped. */
 export class ProcessClock implements Clock {
   readonly #time: VirtualTime;
   alive = true;
@@ -172,7 +171,7 @@ export class ProcessClock implements Clock {
 }
 
 /**
- * Resolves when no microtask is left: Node empties the microtask queue before the next tick, so this needs no turn of
+ * Resolves when no microtask is left. Node empties the microtask queue before the next tick, so this needs no turn of
  * the event loop.
  */
 export function microtasksDone(): Promise<void> {

@@ -11,7 +11,7 @@ import type { Answer, Flight } from "./invariants/flights.ts";
 import { type Mood, moods, type Reaction } from "./moods.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
-/** The receiver's record, whether or not its response arrived. */
+/** The receiver's record of a request, whether or not its response arrives. */
 export interface Arrival {
   readonly webhookId: string;
   readonly at: number;
@@ -32,13 +32,13 @@ export interface ReceiverOptions {
 
 interface OpenRequest {
   readonly run: EngineRun;
-  /** Ends it now, as an aborted connection. */
+  /** Ends the request now, as if the connection was aborted. */
   readonly abort: () => void;
 }
 
 /**
- * The other side of every webhook, and the network in between. Each webhook goes through moods drawn from the seed; a
- * request gets the mood at its arrival.
+ * The receivers of all webhooks, and the network in between. Each webhook goes through moods that are drawn from the
+ * seed. A request gets the mood that applies when it arrives.
  */
 export class HostileReceiver {
   readonly #options: ReceiverOptions;
@@ -52,7 +52,7 @@ export class HostileReceiver {
     this.#options = options;
   }
 
-  /** The network as seen by one process of the engine. */
+  /** The network that one engine process uses. */
   transport(run: EngineRun): Transport {
     return {
       send: (request) => this.#send(run, request),
@@ -100,7 +100,7 @@ export class HostileReceiver {
     });
   }
 
-  /** A sent request reaches the receiver, unless the connection failed. */
+  /** A request that is sent reaches the receiver unless the connection failed. */
   #arrive(flight: Flight, reaction: Reaction): void {
     if (!reaction.arrives) return;
     const { time } = this.#options;
@@ -144,7 +144,7 @@ const moodWeights: Readonly<Record<Mood, number>> = {
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-/** Bad periods last from minutes to days; a missing resource lasts long enough to be noticed. */
+/** Bad periods last from minutes to days. A missing resource (404) lasts long enough to be detected. */
 function moodMs(mood: Mood): { readonly min: number; readonly max: number } {
   if (mood === "missing") return { min: minuteMs, max: 30 * hourMs };
   if (mood === "down" || mood === "hanging") return { min: minuteMs, max: 8 * hourMs };
@@ -156,7 +156,7 @@ const timedOut: AttemptObservation = { kind: "failure", category: "timeout", req
 
 const terminalStatuses = [400, 410, 413, 414, 415, 422, 431, 451];
 
-/** The published meaning of a response in profile `standard`, as an independent copy. */
+/** An independent copy of the published meaning of a response in the profile `standard`. */
 function meaningOf(observation: AttemptObservation): Outcome {
   if (observation.kind === "failure" || !observation.complete) return "transient";
   if (observation.status >= 200 && observation.status < 300)

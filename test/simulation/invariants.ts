@@ -11,9 +11,9 @@ import { type Commit, SettlementChecks } from "./invariants/settlements.ts";
 import type { Watched } from "./invariants/watched.ts";
 
 /**
- * Watches a world and compares it with docs/invariants.md all the time: each request when it is sent, each settlement
- * when it is written, the whole store at the end. The world reports what happens; this class never asks the engine to
- * decide.
+ * Watches a world and continuously compares it with docs/invariants.md: each request when it is sent, each settlement
+ * when it is written, and the whole store at the end. The world reports what happens. This class never uses the
+ * engine's own decisions.
  */
 export class Invariants {
   readonly #watched: Watched;
@@ -23,7 +23,7 @@ export class Invariants {
   readonly #settlements: SettlementChecks;
   readonly #liveness: LivenessChecks;
   readonly #end: EndChecks;
-  /** Events by `tenant\nkey`, with their content and time. */
+  /** Events by `tenant\nkey`, with their content and their time. */
   readonly #keys = new Map<
     string,
     { readonly id: string; readonly payload: string; readonly createdAt: number }
@@ -47,7 +47,7 @@ export class Invariants {
     return this.#requests.sent(sent);
   }
 
-  /** The engine is about to be notified. */
+  /** Called just before the engine is notified of the response. */
   requestAnswered(flight: Flight, answer: Answer): void {
     flight.state = "answered";
     flight.answer = answer;
@@ -61,7 +61,7 @@ export class Invariants {
     this.#settlements.committed(commit);
   }
 
-  /** Each delivery of an event is written once, even if several processes write its parts (I-2). */
+  /** Checks that each delivery of an event is written exactly once, even if several processes write its parts (I-2). */
   fannedOut({ deliveries }: FanOutPart): void {
     const { ledger, fail } = this.#watched;
     for (const delivery of deliveries)
@@ -73,7 +73,10 @@ export class Invariants {
     this.#settlements.refused(run, batch);
   }
 
-  /** A publish was answered: its result must already be in the store (I-1), and a key must identify one event (I-3). */
+  /**
+   * Called when a publish has returned. Its result must already be in the store (I-1), and a key must identify one
+   * event (I-3).
+   */
   published(tenantId: string, input: PublishInput, receipt: PublishReceipt): void {
     const { ledger, fail, time } = this.#watched;
     const event = ledger.events.get(receipt.id);
@@ -98,7 +101,7 @@ export class Invariants {
     this.#liveness.stirred(webhookId);
   }
 
-  /** The webhook was re-enabled, or has another URL. */
+  /** Called when the webhook was re-enabled or got a different URL. */
   begunAnew(webhookId: string): void {
     this.#pauses.forgive(webhookId);
   }
@@ -123,8 +126,8 @@ export class Invariants {
   }
 
   /**
-   * `settledWithinMs`: results of older responses are written, because the store did not delay them; null if it may
-   * have.
+   * `settledWithinMs` is the age above which a response must have been settled, because the store did not delay it;
+   * null if the store may have delayed it.
    */
   processDied(run: EngineRun, settledWithinMs: number | null): void {
     const { flights, time, fail } = this.#watched;

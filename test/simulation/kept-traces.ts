@@ -5,7 +5,7 @@ import { rename, type Renames, renamesOf } from "../frozen/golden.ts";
 
 const contextLines = 4;
 
-/** Traces of an earlier commit: one compressed file for each seed. */
+/** Traces of an earlier commit: one compressed file per seed. */
 export class KeptTraces {
   readonly #folder: string;
   readonly #renames: Renames = renamesOf("traces");
@@ -19,7 +19,7 @@ export class KeptTraces {
     writeFileSync(this.#fileOf(seed), gzipSync(lines.join("\n"), { level: 9 }));
   }
 
-  /** With today's names; null for equal traces. */
+  /** The first difference from the stored trace, after renames were applied; null if the traces are equal. */
   firstDifference(seed: number, lines: readonly string[]): string | null {
     const kept = rename(gunzipSync(readFileSync(this.#fileOf(seed))).toString("utf8"), this.#renames).split(
       "\n",

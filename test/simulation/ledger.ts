@@ -23,19 +23,19 @@ export interface LedgerDelivery {
   readonly origin: DeliveryOrigin;
   progress: DeliveryProgress;
   lease: { readonly leaseToken: number; readonly until: number } | null;
-  /** The lease under which upkeep or a deletion ended it, until its holder has reported. */
+  /** The lease that was in force when upkeep or a deletion ended the delivery, until its holder has reported. */
   endedLease: LedgerDelivery["lease"];
   readonly attempts: AttemptRecord[];
-  /** Requests sent for it. */
+  /** Number of requests that were sent for it. */
   requests: number;
-  /** Requests whose result never reached the store, because the process died first. */
+  /** Number of requests whose result never reached the store, for example because the process died first. */
   lost: number;
 }
 
 /**
- * Committed data, as seen at the boundary between engine and store. It does not know how a store works, so it detects
- * when either of them loses something. A write counts from the moment it took effect, whether or not the engine
- * received the result.
+ * Committed data, as seen at the boundary between engine and store. The ledger is independent of the store's
+ * implementation, so it detects data that either of the two loses. A write counts from the moment it takes effect,
+ * whether or not the engine receives the result.
  */
 export class Ledger {
   readonly events = new Map<string, NewEvent>();
@@ -44,10 +44,10 @@ export class Ledger {
   readonly #pairs = new Map<string, LedgerDelivery[]>();
   readonly #lanes = new Map<string, LedgerDelivery[]>();
   readonly waiting = new Set<LedgerDelivery>();
-  /** Deliveries of accepted events that a later part writes, with their event. */
+  /** Deliveries of accepted events that a later part will write, each with its event. */
   readonly following = new Map<string, NewEvent>();
 
-  /** Nothing waits, and nothing remains to be written. */
+  /** Whether no delivery is waiting and nothing remains to be written. */
   get isDone(): boolean {
     return this.waiting.size === 0 && this.following.size === 0;
   }
@@ -84,7 +84,7 @@ export class Ledger {
     }
   }
 
-  /** The store was opened again after a crash: there are no leases. */
+  /** Called when the store was reopened after a crash. There are no leases. */
   restarted(): void {
     for (const delivery of this.deliveries.values()) {
       delivery.lease = null;
@@ -92,7 +92,7 @@ export class Ledger {
     }
   }
 
-  /** Upkeep ended deliveries without naming them: reads which known ones still wait. */
+  /** Upkeep has ended deliveries without returning their IDs: reads the known ones to find those that still wait. */
   async reconcile(store: Store): Promise<void> {
     for (const delivery of [...this.waiting]) {
       const stored = await store.history.getDelivery(null, delivery.id);
@@ -104,12 +104,15 @@ export class Ledger {
     return this.#byRef.get(ref);
   }
 
-  /** Deliveries of an event to a webhook, oldest first: one, and one more for each replay. */
+  /** Deliveries of an event to a webhook, oldest first: the original and one for each replay. */
   pair(webhookId: string, eventId: string): readonly LedgerDelivery[] {
     return this.#pairs.get(`${webhookId} ${eventId}`) ?? [];
   }
 
-  /** Deliveries of a lane in the order in which they were committed, or retried after their end. */
+  /**
+   * Deliveries of a lane in the order in which they were committed. A delivery that was retried after its end counts
+   * from the retry.
+   */
   lane(key: LaneKey): readonly LedgerDelivery[] {
     return this.#lanes.get(laneName(key)) ?? [];
   }
@@ -126,7 +129,7 @@ export class Ledger {
     for (const { id } of command.later ?? []) this.following.set(id, command.event);
   }
 
-  /** False if no event has this pending delivery: it is already written, or was never accepted. */
+  /** False if no event has this pending delivery, because it was already written or never accepted. */
   followed(delivery: NewDelivery): boolean {
     const event = this.following.get(delivery.id);
     if (event === undefined) return false;
@@ -213,7 +216,7 @@ export class Ledger {
     this.#move(delivery, settlement.progress);
   }
 
-  /** By an actor other than the holder. */
+  /** Ends the delivery on behalf of an actor other than its holder. */
   #end(delivery: LedgerDelivery, progress: DeliveryProgress): void {
     const { lease } = delivery;
     this.#move(delivery, progress);
@@ -231,7 +234,7 @@ export class Ledger {
   #lease(lease: Lease, until: number): void {
     const delivery = this.deliveries.get(lease.deliveryId);
     if (delivery === undefined) return;
-    // Parts of an event are written without reporting the refs of their rows.
+    // The refs must be recorded here, because parts of an event are written without reporting them.
     this.#byRef.set(lease.ref, delivery);
     delivery.lease = { leaseToken: lease.leaseToken, until };
   }

@@ -9,14 +9,17 @@ import { ModelAudit, ModelIdempotency, ModelOperations, ModelRegistry } from "./
 import { ModelUpkeep } from "./model-store/upkeep.ts";
 import { ModelWebhooks } from "./model-store/webhooks.ts";
 
-/** State after a restart, as in the embedded store: everything committed, and no lease. */
+/**
+ * Switches to the state after a restart, as with the embedded store: everything committed is kept, and there are no
+ * leases.
+ */
 export interface ModelStore extends Store {
   restart(): void;
 }
 
 /**
- * The Store port in memory, without optimizations: the reference for other stores, and the store of simulated worlds.
- * Deterministic; every method takes effect at once, within the call.
+ * The Store port in memory, without optimizations. It is the reference for other stores and the store of simulated
+ * worlds. It is deterministic, and every method takes effect within the call.
  */
 export function createModelStore(): ModelStore {
   const rows = new Rows();

@@ -17,14 +17,17 @@ export type Mood =
   | "truncating"
   | "strange";
 
-/** How a receiver in some mood handles one request. */
+/** How a receiver in a given mood handles one request. */
 export interface Reaction {
   readonly afterMs: number;
   readonly arrives: boolean;
-  /** It acted on the event, whatever its response. */
+  /** Whether the receiver processes the event, regardless of its response. */
   readonly processes: boolean;
   readonly answer: (now: number) => AttemptObservation;
-  /** When it asks to be called again, in Unix ms; null if it does not, or with an unreadable value. */
+  /**
+   * The time at which the receiver asks to be called again, in Unix ms; null if it does not ask or the value is
+   * unreadable.
+   */
   readonly retryNotBefore: (now: number) => number | null;
 }
 
@@ -112,7 +115,7 @@ interface RetryAfterText {
   readonly notBefore: (now: number) => number | null;
 }
 
-/** Retry-After in all its forms, sensible and not (EDS-9.5). */
+/** Retry-After in all its forms, valid and invalid (EDS-9.5). */
 function asking({ status, random }: { readonly status: number; readonly random: SeededRandom }): Reaction {
   const form =
     retryAfterForms(random)[random.weighted({ seconds: 8, date: 6, far: 1, absent: 3, silly: 3, past: 1 })];

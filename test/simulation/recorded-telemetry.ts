@@ -2,13 +2,15 @@ import type { CircuitState } from "../../src/domain/circuit-breaker.ts";
 import type { DeliveryState } from "../../src/domain/delivery.ts";
 import type { Alarm, LogFields, Telemetry } from "../../src/ports/telemetry.ts";
 
-/** The engine's telemetry: traced, counted, and searched for forbidden content. */
+/** The engine's telemetry. It is traced, counted, and searched for forbidden content. */
 export class RecordedTelemetry {
   readonly states = new Map<DeliveryState, number>();
   readonly circuits = new Map<CircuitState, number>();
   readonly alarms = new Map<Alarm, number>();
   readonly messages = new Map<string, number>();
-  /** Late responses after the end of their delivery: its state then, and the resulting state. */
+  /**
+   * Responses that arrived after their delivery had ended, counted by the state at that time and the resulting state.
+   */
   readonly lateAnswers = new Map<string, number>();
   readonly #trace: (line: string) => void;
 

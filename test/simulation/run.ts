@@ -1,12 +1,12 @@
-// `npm run simulate`: many seeds, or one seed in full.
+// `npm run simulate`: many seeds, or one seed in detail.
 //
-//   npm run simulate -- --seeds 10000             seeds 1 to 10,000; goes on after a violation
-//   npm run simulate -- --seeds 500 --from 2000   another stretch
+//   npm run simulate -- --seeds 10000             seeds 1 to 10,000; continues after a violation
+//   npm run simulate -- --seeds 500 --from 2000   a different range
 //   npm run simulate -- --seed 4711 --trace       one world, with everything that happens in it
-//   npm run simulate -- --seeds 200 --sqlite      on the embedded store instead of the model
-//   npm run simulate -- --seeds 10000 --traces FOLDER     keeps the trace of each seed
-//   npm run simulate -- --seeds 10000 --compare FOLDER    compares each trace with the one kept there, after the renames of
-//                                                         "traces" in test/frozen/renames.json
+//   npm run simulate -- --seeds 200 --sqlite      with the embedded store instead of the model
+//   npm run simulate -- --seeds 10000 --traces FOLDER     stores the trace of each seed
+//   npm run simulate -- --seeds 10000 --compare FOLDER    compares each trace with the stored one, after the renames
+//                                                         of "traces" in test/frozen/renames.json
 
 import { parseArgs } from "node:util";
 import { KeptTraces } from "./kept-traces.ts";

@@ -12,11 +12,14 @@ export interface Scenario {
   readonly limits: EngineLimits;
   readonly retention: RetentionOptions;
   readonly faults: StoreFaults;
-  /** The period in which things are published, changed and broken; afterwards everything heals. */
+  /**
+   * The period in which events are published, configurations are changed and failures occur. Afterwards everything
+   * recovers.
+   */
   readonly troubleMs: number;
   readonly webhooks: number;
   readonly tenants: number;
-  /** Actions of people and publishers in that period. */
+  /** Number of actions of users and publishers in that period. */
   readonly actions: number;
   readonly crashesAnytime: number;
   readonly clockJumps: number;
@@ -58,7 +61,7 @@ function drawLimits(
   };
 }
 
-/** A separate stream, so that the worlds of older seeds are otherwise unchanged. */
+/** Drawn from a separate stream, so that the worlds of older seeds do not change. */
 function drawHostLimit(random: SeededRandom): number | null {
   return random.pick([null, null, 1, 2, 3, 5]);
 }
@@ -75,7 +78,10 @@ function drawFaults(random: SeededRandom): StoreFaults {
   };
 }
 
-/** Between the parts of an event. A separate stream, for the same reason. */
+/**
+ * Adds a crash between the parts of an event. Drawn from a separate stream, so that the worlds of older seeds do not
+ * change.
+ */
 function withFanOutCrash(faults: StoreFaults, random: SeededRandom): StoreFaults {
   if (!random.chance(0.5)) return faults;
   const phase = random.pick(["before", "after"] as const);

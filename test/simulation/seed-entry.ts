@@ -1,4 +1,4 @@
-/** The thread of `SeedThread`: receives a seed, returns its world's result. */
+/** The worker thread of `SeedThread`: receives a seed and returns the result of its world. */
 import { parentPort } from "node:worker_threads";
 import type { SeedRequest } from "./seed-thread.ts";
 import { simulate } from "./simulate.ts";

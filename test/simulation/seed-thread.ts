@@ -8,13 +8,13 @@ export interface SeedRequest {
 }
 
 /**
- * Runs worlds in a separate thread. In the test thread `node:test` would track each promise, which is two thirds of the
- * cost of a world with a hundred thousand promises.
+ * Runs worlds in a separate thread. In the test's thread, `node:test` would track each promise, which takes two thirds
+ * of the time of a world with a hundred thousand promises.
  */
 export class SeedThread {
   readonly #worker = new Worker(new URL("./seed-entry.ts", import.meta.url));
 
-  /** One at a time. Rejects if the thread itself breaks. */
+  /** Must be called for one seed at a time. Rejects if the thread itself fails. */
   async live(request: SeedRequest): Promise<SimulationResult> {
     const answered = once(this.#worker, "message");
     this.#worker.postMessage(request);

@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import type { Random } from "../../src/ports/random.ts";
 
 /**
- * All randomness of a simulated world: the Random port for the engine, and handy draws for the world itself.
+ * All randomness of a simulated world: the Random port for the engine, and helper methods for the world itself.
  *
- * A stream is named (`fork`), so that a change in how much the engine draws does not shift what the receiver does.
+ * Streams are named (`fork`), so that a change in how much the engine draws does not change what the receiver does.
  */
 export class SeededRandom implements Random {
   readonly #name: string;
@@ -39,7 +39,7 @@ export class SeededRandom implements Random {
     return this.uniform() < probability;
   }
 
-  /** A whole number, both ends included. */
+  /** An integer; both ends of the range are included. */
   int(range: { readonly min: number; readonly max: number }): number {
     return range.min + Math.floor(this.uniform() * (range.max - range.min + 1));
   }
@@ -50,7 +50,7 @@ export class SeededRandom implements Random {
     return item;
   }
 
-  /** A key of the table, with the probability of its weight. */
+  /** A key of the table, chosen with the probability given by its weight. */
   weighted<Name extends string>(weights: Readonly<Record<Name, number>>): Name {
     const entries = Object.entries(weights) as [Name, number][];
     let left = this.uniform() * entries.reduce((sum, [, weight]) => sum + weight, 0);

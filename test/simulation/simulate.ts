@@ -13,7 +13,7 @@ export interface SimulationResult {
   readonly coverage: Coverage;
 }
 
-/** What a set of seeds has reached, by name. */
+/** What a set of seeds has covered, by name. */
 export interface Coverage {
   readonly storeFaults: Map<string, number>;
   readonly crashes: Map<string, number>;
@@ -26,7 +26,7 @@ export interface Coverage {
   steps: number;
 }
 
-/** Runs one world from its seed to its end. */
+/** Runs one world from its start to its end. */
 export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
   const world = await World.create({ disk: modelDisk, ...options });
   const uncaught = (error: unknown): void => world.uncaught(error);
@@ -37,7 +37,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   } catch (error) {
     world.uncaught(error);
   } finally {
-    // Both are reported after the microtasks, so the last ones need a turn.
+    // Both kinds of errors are reported after the microtasks, so one more turn is needed for the last ones.
     await new Promise((resolve) => setImmediate(resolve));
     process.off("uncaughtException", uncaught);
     process.off("unhandledRejection", uncaught);
@@ -75,7 +75,7 @@ export function addCoverage(total: Coverage, more: Coverage): void {
   total.steps += more.steps;
 }
 
-/** Places at which no world died yet, before or after the write. */
+/** Crash points at which no world has died yet, before or after the write. */
 export function missingBoundaries(coverage: Coverage): string[] {
   return commitBoundaries
     .flatMap((point) => [`${point}:before`, `${point}:after`])

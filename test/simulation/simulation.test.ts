@@ -6,7 +6,7 @@ import { addCoverage, type Coverage, emptyCoverage, missingBoundaries } from "./
 const modelSeeds = 200;
 const sqliteSeeds = 20;
 
-/** Why a delivery had ended when its response came, and the resulting state. */
+/** Why a delivery had ended when its response arrived, and the resulting state. */
 const lateAnswers = [
   "webhook_deleted, success",
   "webhook_deleted, cancelled",
@@ -58,7 +58,7 @@ interface Seeds {
   readonly last: number;
 }
 
-/** Few enough that a test of them reports progress every few seconds. */
+/** Few enough seeds that a test of them reports progress every few seconds. */
 function chunksOf(count: number, size = 10): readonly Seeds[] {
   return Array.from({ length: Math.ceil(count / size) }, (_, chunk) => ({
     first: chunk * size + 1,

@@ -5,11 +5,11 @@ import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import type { Store } from "../../src/ports/store.ts";
 import { createModelStore } from "./model-store.ts";
 
-/** The part of a world that survives its processes: a store that can be opened repeatedly. */
+/** The part of a world that survives its processes: a store that can be reopened repeatedly. */
 export interface Disk {
-  /** The store as the running process has it open. */
+  /** The store that the running process has opened. */
   readonly store: () => Store;
-  /** The process died or ended; the next one opens the same contents. */
+  /** Called when the process has died or ended. The next process opens the same contents. */
   readonly reopen: () => Promise<void>;
   readonly remove: () => Promise<void>;
 }
@@ -19,7 +19,7 @@ export function modelDisk(): Disk {
   return { store: () => store, reopen: async () => store.restart(), remove: async () => undefined };
 }
 
-/** The embedded store in a separate folder. A crash closes the file without asking the engine. */
+/** The embedded store in a separate folder. A crash closes the file without involving the engine. */
 export async function sqliteDisk(now: () => number): Promise<Disk> {
   const dataDir = await mkdtemp(join(tmpdir(), "posthorn-simulation-"));
   const open = (): Promise<Store> => openSqliteStore({ dataDir, now: now(), pid: process.pid });

@@ -1,6 +1,9 @@
 import type { SecretBox } from "../../src/ports/secret-box.ts";
 
-/** Keeps secrets readable: encryption has its own tests, and would only cost time here. The keys inside are real. */
+/**
+ * Stores secrets in readable form: encryption has separate tests and would only cost time here. The keys themselves are
+ * real.
+ */
 export const stubSecretBox: SecretBox = {
   seal: (plaintext, context) => Buffer.from(`${context}\n${plaintext}`),
   open: (ciphertext, context) => {

@@ -11,14 +11,14 @@ export interface TroubleMakers {
 
 const jumpsMs = [-3_600_000, -5_000, 5_000, 3_600_000];
 
-/** Distributes the events of a world over its period of trouble. */
+/** Distributes the events of a world over its trouble period. */
 export function planTrouble(scenario: Scenario, random: SeededRandom, makers: TroubleMakers): void {
   const sometime = (run: () => void): void =>
     makers.after(random.int({ min: 1, max: scenario.troubleMs }), run);
   const times = (count: number, plan: () => void): void => {
     for (let index = 0; index < count; index += 1) plan();
   };
-  // Webhooks first, so that there are receivers.
+  // Webhooks are created first, so that events have receivers.
   let delayMs = 10;
   times(scenario.webhooks, () => makers.after((delayMs += 1), makers.createWebhook));
   times(scenario.actions, () => sometime(makers.act));

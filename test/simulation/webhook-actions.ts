@@ -11,7 +11,7 @@ import { draftWebhook, drawBehaviour, drawUrl, rotateSecrets } from "./webhook-d
 
 const minuteMs = 60_000;
 
-/** One engine run as users see it. */
+/** One run of the engine, with the functions that users can reach. */
 export interface Target {
   readonly run: EngineRun;
   readonly engine: Engine;
@@ -26,7 +26,7 @@ export interface WebhookActionsOptions {
   readonly tenant: () => string;
 }
 
-/** Actions of owners on their webhooks, in the order that management uses: the store first, then the running engine. */
+/** Actions of owners on their webhooks, in the order that management uses: first the store, then the running engine. */
 export class WebhookActions {
   readonly #options: WebhookActionsOptions;
 
@@ -34,7 +34,7 @@ export class WebhookActions {
     this.#options = options;
   }
 
-  /** Activates everything and removes all obstacles, like an attentive owner. */
+  /** Activates all webhooks and removes all obstacles, like an attentive owner. */
   async heal({ engine, store, run }: Target): Promise<void> {
     for (const live of [...engine.webhooks()]) {
       if (live.circuit.phase === "open") {
@@ -53,7 +53,7 @@ export class WebhookActions {
   async create({ engine, store, run }: Target): Promise<void> {
     const { random, now, invariants } = this.#options;
     const draft = draftWebhook(random, { id: engine.nextId(), tenantId: this.#options.tenant(), now: now() });
-    // Keys first: a webhook without keys must never be found, even in between.
+    // The keys are stored with the webhook, so that a webhook without keys is never visible.
     const { secrets } = draft;
     const webhook = await store.webhooks.save(draft.webhook, { secrets });
     engine.applyWebhook({ webhook, secrets });
@@ -110,7 +110,7 @@ export class WebhookActions {
     await store.webhooks.save(webhook);
     const current = engine.webhook(webhook.id);
     if (current === undefined) return;
-    // Decisions of the rules during this write stay in force.
+    // Decisions that the engine made during this write must be kept.
     const { status, statusReason, statusChangedAt } = current.webhook;
     if (current.webhook.url !== webhook.url) invariants.begunAnew(webhook.id);
     engine.applyWebhook({

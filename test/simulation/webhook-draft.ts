@@ -42,7 +42,7 @@ export function draftWebhook(
   return { webhook, secrets: draftSecrets(random, webhook) };
 }
 
-/** Webhooks share few hosts. Drawn from a separate stream, so that nothing else depends on a webhook's URL. */
+/** Webhooks share a few hosts. Drawn from a separate stream, so that nothing else depends on a webhook's URL. */
 export function drawUrl(
   random: SeededRandom,
   { id, now }: { readonly id: string; readonly now: number },
@@ -53,7 +53,7 @@ export function drawUrl(
   return `https://${host}/hooks/${id}`;
 }
 
-/** The part of a webhook that its owner may change at any time. */
+/** The settings of a webhook that its owner may change at any time. */
 export function drawBehaviour(
   random: SeededRandom,
 ): Pick<Webhook, "retry" | "circuitBreaker" | "rateLimit" | "ordering"> {
@@ -116,7 +116,7 @@ function draftSecrets(random: SeededRandom, { id, schemes, createdAt }: Webhook)
   return [symmetric, sealed("ed25519", { plaintext: secret, webhookId: id, now: createdAt })];
 }
 
-/** A new symmetric key; the old one stays for `overlapMs`, or is removed at once if that is null. */
+/** Adds a new symmetric key. The old key stays valid for `overlapMs`, or is removed immediately if that is null. */
 export function rotateSecrets(
   random: SeededRandom,
   rotation: {

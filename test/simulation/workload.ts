@@ -11,7 +11,7 @@ import { type Target, WebhookActions } from "./webhook-actions.ts";
 import { eventTypes } from "./webhook-draft.ts";
 
 const minuteMs = 60_000;
-/** Beyond every lease, and beyond the age of every profile. */
+/** Longer than every lease. The next constant is longer than the maximum age of every profile. */
 const longestLeaseMs = 10 * minuteMs;
 const longestAgeMs = 6 * 1_440 * minuteMs;
 
@@ -25,7 +25,7 @@ export interface WorkloadOptions {
   readonly fail: (invariant: string, message: string) => void;
   readonly restart: () => void;
   readonly startOutage: (durationMs: number) => void;
-  /** The wall clock. */
+  /** Moves the wall clock. */
   readonly jump: (byMs: number) => void;
 }
 
@@ -52,8 +52,8 @@ const actionWeights = {
 export type ActionName = keyof typeof actionWeights;
 
 /**
- * Actions of publishers, owners and operators, drawn from the seed. It uses the engine as management does: the store
- * first, then the running engine.
+ * Actions of publishers, owners and operators, drawn from the seed. It uses the engine as management does: first the
+ * store, then the running engine.
  */
 export class Workload {
   readonly #options: WorkloadOptions;
@@ -86,14 +86,16 @@ export class Workload {
     };
   }
 
-  /** One action, chosen by the seed. Resolves or never; errors that a user may get are fine. */
+  /**
+   * Starts one action, chosen by the seed. The action may fail with errors that a user may get, and may never complete.
+   */
   act(target: Target): void {
     const name = this.#options.random.weighted(actionWeights);
     this.#options.trace(`do ${name}`);
     this.#guard(this.#actions[name](target), name);
   }
 
-  /** The webhook of a request is deleted, or its delivery ends because its lease expired. */
+  /** Ends a delivery in flight: its webhook is deleted, or its lease expires and it is then retried or too old. */
   endUnderWay(target: Target): void {
     const { random, trace } = this.#options;
     if (target.engine.activity().inFlight === 0) return;
@@ -136,7 +138,7 @@ export class Workload {
     const hasKey = random.chance(0.15);
     const key = hasKey ? `key-${random.int({ min: 1, max: 12 })}` : undefined;
     const padding = random.chance(0.1) && count < 100 ? 3_000 : random.int({ min: 0, max: 60 });
-    // Few different payloads for a key, so that both repeats and reuse happen.
+    // Few different payloads per key, so that both repeats and conflicting reuse happen.
     const data =
       key === undefined
         ? { number: this.#published, padding: "x".repeat(padding) }
@@ -157,13 +159,13 @@ export class Workload {
     await engine.retry({ deliveryId: old.id, ...place, priority: null, retry });
   }
 
-  /** All leases expire at once, and requests in flight are retried manually. */
+  /** All leases expire at the same time, and deliveries in flight are retried manually. */
   async #retryUnderWay(target: Target): Promise<void> {
     this.#options.jump(longestLeaseMs);
     await this.#retry(target, (delivery) => isWaiting(delivery) && delivery.lease !== null);
   }
 
-  /** The same, and deliveries in flight are too old. */
+  /** All leases expire, and upkeep ends the deliveries in flight because they are too old. */
   async #expireUnderWay(target: Target): Promise<void> {
     this.#options.jump(longestAgeMs);
     await target.engine.upkeepRound();

@@ -21,15 +21,15 @@ import { Workload } from "./workload.ts";
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const startUnixMs = Date.UTC(2026, 2, 15, 9);
-/** Longer than any schedule of the simulation waits. */
+/** Longer than the longest wait of any schedule in the simulation. */
 const healMsMax = 31 * hourMs;
 const livenessCheckMs = 5 * minuteMs;
 const helpMs = 10 * minuteMs;
 const stopGraceMs = 10_000;
 const endUnderWayChance = 0.003;
-/** After a failure the engine writes again within this time. */
+/** After a failure, the engine tries to write again within this time. */
 const retryMsMax = 6_000;
-/** A group collects for some milliseconds, and turns of the event loop take time. */
+/** A commit group collects writes for some milliseconds, and turns of the event loop take time. */
 const gatherMsMax = 10;
 
 export interface WorldOptions {
@@ -37,11 +37,11 @@ export interface WorldOptions {
   readonly disk: (now: () => number) => Promise<Disk> | Disk;
   /** Called with each line of the trace. */
   readonly onTrace?: ((line: string) => void) | undefined;
-  /** Changes the composed engine, to prove that a mistake is found. */
+  /** Modifies the composed engine, to prove that the checks detect a mistake. */
   readonly sabotage?: ((engine: Engine) => void) | undefined;
 }
 
-/** A whole system in virtual time: engine, store, receivers, people, and all possible events. */
+/** A whole system in virtual time: engine, store, receivers, users, and all possible events. */
 export class World {
   readonly #options: WorldOptions;
   readonly #random: SeededRandom;
@@ -124,7 +124,10 @@ export class World {
     });
   }
 
-  /** Runs through trouble, heals, comes to rest, and is compared with the ledger. Stops at the first violation. */
+  /**
+   * Runs through the trouble period, recovers, becomes idle, and is compared with the ledger. Stops at the first
+   * violation.
+   */
   async live(): Promise<void> {
     const { time, scenario } = this;
     this.#planTrouble();
@@ -134,10 +137,10 @@ export class World {
     this.#heal();
     const healedAtMs = time.monotonicMs();
     await this.#runUntil(healedAtMs + healMsMax, () => this.#ledger.isDone);
-    // A recently settled request may still have to be announced.
+    // Notifications about a request that was just settled may still be due.
     await this.#runUntil(time.monotonicMs() + 10 * minuteMs);
     await this.#checkRest();
-    // The end of the last process opened the store again.
+    // The store was reopened when the last process ended.
     await this.#pendingReopen;
     await this.#disk.remove();
   }
@@ -149,7 +152,8 @@ export class World {
   async #runUntil(monotonicMs: number, isDone: () => boolean = () => false): Promise<void> {
     while (this.violation === null && !isDone()) {
       this.steps += 1;
-      // It takes real time, in which no virtual time passes: the load of the machine must not change the history.
+      // Reopening takes real time, during which virtual time stands still, so that the machine's load does not change
+      // the history.
       await this.#pendingReopen;
       await microtasksDone();
       if (this.time.runDeferred()) {
@@ -177,7 +181,7 @@ export class World {
     this.#invariants.clockJumped(byMs);
   }
 
-  /** A delivery is ended while its request is in flight. */
+  /** Ends a delivery while its request is in flight. */
   #endUnderWay(): void {
     const end = (): void => this.#withTarget((target) => this.#workload.endUnderWay(target));
     this.time.after(1, () => !this.#healing && end());
@@ -243,7 +247,7 @@ export class World {
     this.#bootIn(this.#random.int({ min: 1, max: 5_000 }));
   }
 
-  /** The process has no effect any more, and the store is opened again. */
+  /** From now on, the process has no effect. The store is reopened. */
   #end(run: EngineRun): void {
     run.die();
     this.#run = null;
@@ -255,7 +259,8 @@ export class World {
   }
 
   /**
-   * How long a response may be missing from a store that accepts it; null while the store is slow, or was unavailable.
+   * How long a response may remain unsettled while the store accepts writes; null while the store is slow or was
+   * recently unavailable.
    */
   #settledWithinMs(): number | null {
     const { limits, faults } = this.scenario;
@@ -304,7 +309,8 @@ export class World {
   }
 
   /**
-   * A process may be starting just now, and late responses may still disable a webhook: checks again until all is well.
+   * A process may just be starting, and late responses may still disable a webhook, so this repeats until everything is
+   * healthy.
    */
   #helpAlong(): void {
     this.#withTarget((target) => {
@@ -331,7 +337,7 @@ export class World {
     if (run.alive) this.#fail("I-20", "the engine does not stop");
   }
 
-  /** From outside the world: an uncaught exception. */
+  /** Called for an uncaught exception. */
   uncaught(error: unknown): void {
     this.#fail("I-21", `uncaught: ${error instanceof Error ? error.stack : String(error)}`);
   }

@@ -182,7 +182,7 @@ function RuleEditor() {
         <SelectField label="Metric" value={metric} options={metrics} />
         <SelectField label="Condition" value={comparison} options={comparisons} />
         <TextField label="Threshold" value={threshold} autocomplete="off" />
-        <TextField label="For at least, minutes" value={minutes} autocomplete="off" />
+        <TextField label="Minimum duration, minutes" value={minutes} autocomplete="off" />
         <div class="actions">
           <ActionButton label="Preview last 7 days" run={look} done="Preview loaded" />
           <ActionButton

@@ -73,9 +73,9 @@ export function AuditPage() {
         <RangePicker />
       </PageHead>
       <div class="fields filters">
-        <TextFilter name="actor" label="Who" placeholder="key name or id" isOneText />
+        <TextFilter name="actor" label="Who" placeholder="key name or ID" isOneText />
         <TextFilter name="action" label="Action" placeholder="webhook.update" isOneText />
-        <TextFilter name="target" label="What" placeholder="id or name" isOneText />
+        <TextFilter name="target" label="What" placeholder="ID or name" isOneText />
       </div>
       <ResourceList<AuditEntry>
         title="Audit log"

@@ -40,7 +40,7 @@ export function BulkBar({ selection, filters, actions = [retryAction, cancelActi
   const ids = chosen.map(({ id }) => id);
   const targetNow = (): BulkTarget => all.value?.target ?? { ids };
   const isTooMany = all.value === null && ids.length > idsMax;
-  const copy = () => copyText(ids.join("\n")).then(() => announce(`${ids.length} ids copied`));
+  const copy = () => copyText(ids.join("\n")).then(() => announce(`${ids.length} IDs copied`));
   return (
     <section class="bulk-bar" aria-label="Selected deliveries">
       <strong>{all.value === null ? `${ids.length} selected` : `All ${all.value.text} matching`}</strong>
@@ -59,7 +59,7 @@ export function BulkBar({ selection, filters, actions = [retryAction, cancelActi
       )}
       {all.value === null && (
         <button type="button" onClick={() => void copy()}>
-          Copy ids
+          Copy IDs
         </button>
       )}
       <button type="button" class="quiet" onClick={clear}>

@@ -146,7 +146,7 @@ function answerOf(attempt: Attempt): string {
 
 const retryAfterTexts: Readonly<Record<string, string>> = {
   lower_bound: "applied",
-  none: "not needed, the retry schedule waits longer",
+  none: "not needed, because the retry schedule waits longer",
   unparsable: "ignored, not a valid time",
   beyond_horizon: "longer than events are kept",
 };
@@ -335,7 +335,7 @@ function Differences(props: { readonly one: Attempt; readonly other: Attempt; re
       {hasDetails(one) !== hasDetails(other) && (
         <p class="soft">
           Connection, configuration and headers are stored for only one of the two attempts. They are stored
-          for each attempt that was not accepted, and for 1 in 100 others.
+          for each attempt that was not accepted, and for 1 in 100 of the others.
         </p>
       )}
     </>

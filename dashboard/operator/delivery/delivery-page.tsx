@@ -132,7 +132,7 @@ function RetryButton(props: {
 
 type DeliveryGate = DeliveryDetail["gates"][number];
 
-/** Gates that hold a delivery now: since when, until when, why, and a button that resolves it. */
+/** Gates that currently hold a delivery: when each one closed, when it opens, why, and a button that resolves it. */
 function DeliveryGates({ gates }: { readonly gates: readonly DeliveryGate[] }) {
   if (gates.length === 0) return null;
   return (

@@ -141,7 +141,10 @@ export const deliveryColumns: readonly DeliveryColumn[] = [...shown, ...optional
 
 const usualColumns: readonly Column<Delivery>[] = deliveryColumns.filter(({ isUsual }) => isUsual);
 
-/** Columns selected in the address, else the defaults. Selected columns are shown at any width. */
+/**
+ * Columns selected in the address, or the default columns if none are selected. Selected columns are shown at any
+ * width.
+ */
 export function columnsOf(params: URLSearchParams): readonly Column<Delivery>[] {
   const chosen = params.getAll("columns");
   if (chosen.length === 0) return usualColumns;
@@ -167,7 +170,7 @@ export const listedColumns: readonly Column<Delivery>[] = usualColumns.map(
   ({ value: _value, ...rest }) => rest,
 );
 
-/** The same, when all rows belong to one webhook. */
+/** Columns of delivery lists within other pages whose rows all belong to one webhook. */
 export const columnsOfWebhook = listedColumns.filter(({ title }) => title !== "Webhook");
 
 export const deliveryCells: CsvCells<Delivery> = {

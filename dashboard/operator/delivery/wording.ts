@@ -1,4 +1,4 @@
-/** Display texts for delivery states, wait reasons, outcomes and attempts. */
+/** Wording for delivery states, wait reasons, outcomes and attempts. */
 import { duration } from "../../shared/format.ts";
 import type { Attempt, Delivery } from "../../shared/resources.ts";
 import type { Tone } from "../../shared/ui/tone.ts";
@@ -72,7 +72,7 @@ const waits: Readonly<Record<string, readonly [short: string, sentence: string]>
   in_flight: ["response", "The request is in flight."],
 };
 
-/** What a delivery waits for: for table cells, and as a sentence. */
+/** What a delivery waits for, in a short form for table cells and as a sentence. */
 export function waitingOf(reason: string): { readonly short: string; readonly sentence: string } {
   const [short, sentence] = waits[reason] ?? [reason, `Waiting for: ${reason}.`];
   return { short, sentence };
@@ -80,11 +80,11 @@ export function waitingOf(reason: string): { readonly short: string; readonly se
 
 /** Why a finished delivery ended. */
 export function endingOf({ status, reason }: Pick<Delivery, "status" | "reason">): string | null {
-  if (status === "success") return "The receiver accepted it.";
+  if (status === "success") return "The receiver accepted the delivery.";
   const known = endings[reason ?? ""];
   if (known !== undefined) return known;
   if (reason?.startsWith("permanent_") === true) {
-    return "The receiver permanently refused it, so it was not retried. Check the response, fix the cause, then retry.";
+    return "The receiver permanently refused the delivery, so it was not retried. Check the response, fix the cause, then retry.";
   }
   if (status === "exhausted") return `Dead letter: ${reason ?? "reason unknown"}.`;
   if (status === "skipped" || status === "cancelled") return `Not sent: ${reason ?? "reason unknown"}.`;
@@ -92,16 +92,16 @@ export function endingOf({ status, reason }: Pick<Delivery, "status" | "reason">
 }
 
 const endings: Readonly<Record<string, string>> = {
-  max_attempts_exceeded: "All attempts failed. Retry it when the receiver works again.",
-  expired: "It expired while waiting.",
+  max_attempts_exceeded: "All attempts failed. Retry the delivery when the receiver works again.",
+  expired: "The delivery expired while waiting.",
   retry_after_beyond_horizon: "The receiver requested a delay longer than events are kept.",
-  payload_unavailable: "Retention removed its payload before it could be sent.",
+  payload_unavailable: "Retention removed the payload before it could be sent.",
   internal_compose_failed:
     "Posthorn could not build the request. The receiver is not at fault. Check the server log, then retry.",
   empty_data: "The event has no data, and the webhook's profile does not allow that.",
   webhook_deleted: "The webhook was deleted.",
-  cancel_requested: "It was cancelled while waiting.",
-  discarded: "It was a dead letter and was discarded. A retry still sends it.",
+  cancel_requested: "The delivery was cancelled while waiting.",
+  discarded: "The delivery was a dead letter and was discarded. A retry still sends it.",
   webhook_disabled: "The webhook was disabled when the event was published. Recover the webhook to send it.",
   webhook_suspended:
     "The webhook was suspended when the event was published. Recover the webhook to send it.",

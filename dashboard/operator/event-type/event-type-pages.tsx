@@ -196,7 +196,7 @@ function Subscribers({ name, query: whose }: TypeProps) {
       query={{ ...whose, event_type: name, limit: 50 }}
       cli={shell`webhooks list --event-type ${name}`}
       columns={subscriberColumns}
-      none="No webhook subscribes to it."
+      none="No webhook subscribes to this event type."
       isExcerpt
     />
   );

@@ -118,7 +118,7 @@ function EventDeliveries({ id, copy }: { readonly id: string; readonly copy: Com
       query={{ limit: 250, include: "webhook" }}
       cli={shell`events deliveries ${id}`}
       columns={listedColumns}
-      none="No webhook subscribed to it when it was published."
+      none="No webhook subscribed to this type when the event was published."
       tools={
         <>
           {copy}

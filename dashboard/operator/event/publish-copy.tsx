@@ -59,7 +59,7 @@ function tenantMember(tenantId: string): readonly string[] {
 interface PublishProps {
   readonly title: string;
   readonly draft: Draft;
-  /** Members of the event other than type and data. */
+  /** Fields of the event other than type and data. */
   readonly members: readonly string[];
 }
 
@@ -102,7 +102,7 @@ function CopyForm(props: { readonly draft: Draft; readonly publish: (draft: Draf
       }}
     >
       <p>
-        This creates a new event with a new id. It is sent to all webhooks that currently subscribe to its
+        This creates a new event with a new ID. It is sent to all webhooks that currently subscribe to its
         type.
       </p>
       <TextField label="Event type" value={type} required />

@@ -71,9 +71,12 @@ export function LinkButton(props: {
   );
 }
 
-/** Opens a dialog. `children` gets the function that closes it, and its state is lost then. */
+/**
+ * Opens a dialog. `children` gets the function that closes the dialog. The state of `children` is lost when the dialog
+ * closes.
+ */
 export function DialogButton(props: {
-  /** Without the dots that the button shows. */
+  /** Label without the ellipsis that the button shows. */
   readonly label: string;
   /** Distinguishes buttons with the same label on one page. The palette does not offer these. */
   readonly name?: string | undefined;
@@ -109,9 +112,12 @@ export function ConfirmButton(props: {
   readonly label: string;
   readonly name?: string;
   readonly title: string;
-  /** Label of the button in the dialog, if it is another one. */
+  /** Label of the button in the dialog, if it differs from `label`. */
   readonly action?: string;
-  /** Does not close the dialog if the call removes its button from the page, so that the focus stays near it. */
+  /**
+   * Runs the call. Does not close the dialog if the call removes the button that opened it, so that the focus stays
+   * nearby.
+   */
   readonly run: (close: () => void) => Promise<unknown>;
   /** Announced on success. */
   readonly done: string;

@@ -16,7 +16,7 @@ export interface FormField {
   readonly isForCreation?: boolean;
   readonly isForAdmins?: boolean;
   readonly isSeldom?: boolean;
-  /** Value sent for an empty field, if it is not empty text. */
+  /** Value sent for an empty field, if it is not an empty string. */
   readonly whenEmpty?: null | readonly [];
 }
 
@@ -25,7 +25,7 @@ export function seldom(fields: readonly FormField[]): readonly FormField[] {
   return fields.map((field) => ({ ...field, isSeldom: true }));
 }
 
-/** Typed text by field name. */
+/** Typed text, keyed by field name. */
 export type Typed = Readonly<Record<string, string>>;
 
 /** Values of a resource as typed text. */
@@ -144,12 +144,12 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Maps an API member to the CLI options that set it. Null if no option can express the value. */
+/** Maps an API field to the CLI options that set it. Null if no option can express the value. */
 export type CommandOptions = Readonly<
   Record<string, (value: unknown) => readonly (readonly [option: string, value: string])[] | null>
 >;
 
-/** Equivalent CLI command. Null if a member has no option. */
+/** Equivalent CLI command. Null if a field has no option. */
 export function changeCommand(
   command: ShellText,
   body: FormBody["body"],

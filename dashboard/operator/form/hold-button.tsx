@@ -5,7 +5,7 @@ import { parseTime } from "../../shared/time-range.ts";
 import { SelectField, TextField } from "../../shared/ui/field.tsx";
 import { ActionButton, DialogButton } from "./action-button.tsx";
 
-/** End and reason of a pause or mute. A null end means until ended manually. */
+/** End and reason of a pause or mute. If the end is null, it lasts until ended manually. */
 interface Hold {
   readonly until: string | null;
   readonly reason: string | null;

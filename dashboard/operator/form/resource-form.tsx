@@ -20,7 +20,7 @@ import {
   typedOf,
 } from "./form-fields.ts";
 
-/** Content between the fields. It can show problems, set fields, and submit to another endpoint. */
+/** Content between the fields. It can show problems, set fields, and submit to a different endpoint. */
 type FormPart = (form: {
   readonly problems: readonly FormProblem[];
   readonly typed: Typed;
@@ -178,10 +178,10 @@ interface EditPageProps<T> extends Pick<ResourceFormProps, "fields" | "choices" 
   /** API path of the resource. */
   readonly path: string;
   readonly query?: Query;
-  /** Address of its page, which follows after saving. */
+  /** Address of the page that opens after saving. */
   readonly page: string;
   readonly nameOf: (resource: T) => string;
-  /** Values as typed text. By default those of the fields. `text` is the raw response. */
+  /** Values as typed text. Defaults to the values of the fields. `text` is the raw response. */
   readonly typedOf?: (resource: T, text: string) => Typed;
   /** Sends the changed fields. By default a PATCH. */
   readonly callOf?: (body: FormBody["body"], typed: Typed) => ApiTwin;

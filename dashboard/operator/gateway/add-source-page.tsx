@@ -60,7 +60,7 @@ function TypeChoice({ types }: { readonly types: readonly SourceType[] }) {
   return (
     <>
       <p>
-        Choose the sender. For a provider, signature, message ids and event types are configured
+        Choose the sender. For a provider, signature, message IDs and event types are configured
         automatically.
       </p>
       <form
@@ -129,7 +129,7 @@ const plainFields: readonly FormField[] = [
     name: "tenant_id",
     label: "Tenant",
     kind: "line",
-    hint: "If empty, the default tenant.",
+    hint: "Leave empty to use the default tenant.",
     isForAdmins: true,
   },
 ];
@@ -145,7 +145,7 @@ function NewSourceForm({ type }: { readonly type: SourceType }) {
   const send = async (changed: object) => {
     const typed = withSecret(type, verification.value);
     const first = withAddress(type, typed, noAddress);
-    // Reuse the source if entering its address failed in an earlier try.
+    // Reuse the source if a previous attempt created it but could not set its address.
     made.current ??= await makeSource({ name, ...changed, verification: verificationOf(type, first) });
     const { url, source_id: sourceId } = made.current;
     if (first !== typed) await enterAddress(sourceId, verificationOf(type, withAddress(type, typed, url)));

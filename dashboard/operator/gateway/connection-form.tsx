@@ -40,7 +40,7 @@ export const connectionFields: readonly FormField[] = [
       name: "deduplicate",
       label: "Deduplication (JSON)",
       kind: "json",
-      hint: 'For senders without message ids. For example {"window_ms": 600000, "exclude_fields": ["/sent_at"]}.',
+      hint: 'For senders without message IDs. For example {"window_ms": 600000, "exclude_fields": ["/sent_at"]}.',
       whenEmpty: null,
     },
     {
@@ -71,7 +71,7 @@ const filterExamples: readonly (readonly [string, object])[] = [
 
 interface ConnectionFormProps
   extends Pick<ResourceFormProps, "before" | "isNew" | "label" | "send" | "lead" | "problemsOfParts"> {
-  /** The filter is tried on requests of this source. Empty while no source is selected. */
+  /** The filter is tested on requests of this source. Empty while no source is selected. */
   readonly sourceId: string;
 }
 
@@ -132,7 +132,7 @@ function FilterExamples({ choose }: { readonly choose: (filter: object) => void 
 
 interface FilterTrialProps {
   readonly sourceId: string;
-  /** Current text of the filter. Results for another text are hidden. */
+  /** Current text of the filter. Results for any other text are hidden. */
   readonly text: string;
   /** Runs the trial with the parsed filter, or shows its problem at the field. */
   readonly attempt: (look: (filter: unknown) => Promise<void>) => Promise<void>;
@@ -151,7 +151,7 @@ function evaluate(body: object): Promise<FilterEvaluation> {
   );
 }
 
-/** Tries an unsaved filter on recent requests. */
+/** Tests an unsaved filter on recent requests. */
 export function FilterTrial({ sourceId, text, attempt }: FilterTrialProps) {
   const trial = useSignal<Trial | null>(null);
   const isBusy = useSignal(false);
@@ -170,7 +170,7 @@ export function FilterTrial({ sourceId, text, attempt }: FilterTrialProps) {
     <div class="form">
       <div class="actions">
         <button type="button" disabled={isBusy.value} onClick={() => void run()}>
-          Try on recent requests
+          Test on recent requests
         </button>
       </div>
       <p role="status">{current !== null && countInWords(current.found)}</p>

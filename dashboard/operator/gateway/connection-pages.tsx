@@ -98,7 +98,7 @@ export function ConnectionPage() {
         {data.releasing_since !== null && (
           <p class="soft">
             The connection has been resumed. It sends held messages first, oldest first. New messages wait
-            until then.
+            until these are sent.
           </p>
         )}
         {mayManage() && <ConnectionActions connection={data} />}
@@ -169,10 +169,10 @@ function EditForm({ connection }: { readonly connection: SourceConnection }) {
 const relayedType = "relayed";
 const newWebhook = "new";
 
-/** Typed ends of a new connection. */
+/** Source and webhook selected for a new connection. */
 interface Ends {
   readonly sourceId: Signal<string>;
-  /** `newWebhook` creates one for `url`. */
+  /** `newWebhook` creates a webhook for `url`. */
   readonly webhookId: Signal<string>;
   readonly url: Signal<string>;
 }
@@ -187,7 +187,7 @@ export function NewConnectionPage() {
   const { sourceId, webhookId } = ends;
   const made = useSignal<{ readonly webhook: Webhook; readonly isConnected: boolean } | null>(null);
   const send = async (rest: object) => {
-    // Reuse the webhook if creating the connection failed in an earlier try.
+    // Reuse the webhook if creating the connection failed in a previous attempt.
     if (webhookId.value === newWebhook)
       made.value = {
         webhook: await createWebhook(sourceId.value, ends.url.value.trim()),

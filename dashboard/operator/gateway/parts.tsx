@@ -15,7 +15,7 @@ const parts = [
 export function GatewayTabs() {
   const { page } = useAddress();
   return (
-    <ul class="tabs" aria-label="Parts of the gateway">
+    <ul class="tabs" aria-label="Gateway sections">
       {parts.map(([name, title]) => (
         <li key={name}>
           <a href={pagePath(name)} aria-current={page === name ? "page" : undefined}>

@@ -303,8 +303,8 @@ function Acknowledgement({ id, done }: { readonly id: string; readonly done: () 
   return (
     <div class="form">
       <p>
-        Senders then get a response before the message is delivered. The operator of the sender must know what
-        this guarantees. It is public at <code>/service-description</code>:
+        Senders then get a response before the message is delivered. The operator of the sender must know
+        which guarantees apply. They are published at <code>/service-description</code>:
       </p>
       <Facts
         rows={[

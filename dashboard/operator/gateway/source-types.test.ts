@@ -12,7 +12,7 @@ import {
   verificationOf,
 } from "./source-types.ts";
 
-/** In the form of the API. */
+/** In the format of the API. */
 const types = sourceTypes.map(({ type, title, fields, provider }) => ({
   type,
   title,

@@ -16,7 +16,7 @@ export function shortTitle({ title }: SourceType): string {
   return title.replace(/ \(.*\)$/, "");
 }
 
-/** Typed text by field name. The second of two secrets has the key of `secondOf`. */
+/** Typed text, keyed by field name. The second of two secrets has the key of `secondOf`. */
 export type TypedVerification = Readonly<Record<string, string>>;
 
 export const secondOf = (name: string): string => `${name} second`;
@@ -90,7 +90,7 @@ function listOf({ is_secret }: SourceTypeField, given: readonly string[]): reado
   return filled.length === 0 ? undefined : filled;
 }
 
-/** Invalid numbers are sent unchanged, so that the server rejects them with its rule. */
+/** Invalid numbers are sent unchanged, so that the server rejects them and names its rule. */
 function numberOf(text: string): unknown {
   if (text === "") return undefined;
   return Number.isNaN(Number(text)) ? text : Number(text);

@@ -75,9 +75,9 @@ function NoSources() {
   return (
     <div class="teaching">
       <p>
-        Receive webhooks from providers, partners or another Posthorn. A <strong>source</strong> is an address
-        for one sender. It verifies messages, detects duplicates, logs every request, including rejected ones,
-        and forwards messages to your webhooks through <strong>connections</strong>.
+        Receive webhooks from providers, partners or another Posthorn server. A <strong>source</strong> is an
+        address for one sender. It verifies messages, detects duplicates, logs every request, including
+        rejected ones, and forwards messages to your webhooks through <strong>connections</strong>.
       </p>
       {mayManage() ? (
         <p>
@@ -88,7 +88,7 @@ function NoSources() {
         <p>Adding a source requires a key with the manage role:</p>
       )}
       <Command
-        text={`posthorn sources create GitHub --verification '{"type":"github","secrets":["a long random text"]}'`}
+        text={`posthorn sources create GitHub --verification '{"type":"github","secrets":["a long random string"]}'`}
       />
       <Badge tone="new" text="No messages are accepted until you add a source" />
     </div>

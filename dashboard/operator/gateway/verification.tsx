@@ -108,7 +108,7 @@ interface VerificationFieldsProps {
   readonly type: SourceType;
   readonly typed: Signal<TypedVerification>;
   readonly problems: readonly FormProblem[];
-  /** Whether the source exists. Then its address is known, and a second secret can be entered for a rotation. */
+  /** Whether the source exists. If it does, its address is known, and a second secret can be entered for a rotation. */
   readonly isChange: boolean;
 }
 

@@ -39,7 +39,7 @@ suite("explanations of gateway requests", () => {
     assert.match(explanationOf({ ...taken, scheme: "github" }).sentence, /authentic/);
     assert.doesNotMatch(explanationOf({ ...taken, scheme: "none" }).sentence, /authentic/);
     const reused = explanationOf({ ...request, status: 422, rejection_cause: null });
-    assert.match(reused.sentence, /another body/);
+    assert.match(reused.sentence, /a different body/);
   });
 
   test("requests without an event can be retried if they may succeed now", () => {
@@ -50,7 +50,7 @@ suite("explanations of gateway requests", () => {
   });
 });
 
-/** Texts for the trace of a filter over this message. */
+/** The wording that describes how a filter was evaluated for this message. */
 function wordsOf(filter: object): readonly string[] {
   const trace: TraceStep[] = [];
   const message: PartlyKnownMessage = {

@@ -1,4 +1,4 @@
-/** Display texts for gateway requests, sources and filter trials. */
+/** Wording for gateway requests, sources and filter trials. */
 import type { FilterEvaluation, FilterTraceStep, GatewayRequest, Source } from "../../shared/resources.ts";
 import type { Tone } from "../../shared/ui/tone.ts";
 
@@ -49,15 +49,16 @@ const causes: Readonly<Record<string, Explanation>> = {
   missing_header: {
     sentence: "The signature or credential is missing.",
     remedy:
-      "Check that a secret is configured at the sender. If the sender uses another scheme, select it under Verification.",
+      "Check that a secret is configured at the sender. If the sender uses a different scheme, select it under Verification.",
   },
   malformed_header: {
     sentence: "The signature or credential is malformed.",
-    remedy: "The sender uses another scheme than this source expects. Select it under Verification.",
+    remedy:
+      "The sender uses a different scheme from the one that this source expects. Select it under Verification.",
   },
   bad_message_id: {
-    sentence: "The message id is invalid.",
-    remedy: "The sender must use an id of printable characters. Only the sender can fix this.",
+    sentence: "The message ID is invalid.",
+    remedy: "The sender must use an ID of printable characters. Only the sender can fix this.",
   },
   bad_timestamp: {
     sentence: "The signed timestamp is malformed.",
@@ -66,11 +67,11 @@ const causes: Readonly<Record<string, Explanation>> = {
   too_old: {
     sentence: "The signed timestamp is too old.",
     remedy:
-      "Compare the clocks of the sender and of this machine. If both are right, this was a replayed message, and no action is needed.",
+      "Compare the sender's clock with the clock of the Posthorn server. If both are right, this was a replayed message, and no action is needed.",
   },
   too_new: {
     sentence: "The signed timestamp is in the future.",
-    remedy: "Compare the clocks of the sender and of this machine.",
+    remedy: "Compare the sender's clock with the clock of the Posthorn server.",
   },
   unknown_key: {
     sentence: "The message is signed with a key that this source does not have.",
@@ -123,7 +124,7 @@ const causes: Readonly<Record<string, Explanation>> = {
 };
 
 const keyReused: Explanation = {
-  sentence: "The idempotency key was already used for a message with another body.",
+  sentence: "The idempotency key was already used for a message with a different body.",
   remedy: "The sender must use a unique key for each message.",
 };
 

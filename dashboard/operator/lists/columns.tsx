@@ -12,7 +12,7 @@ export function only(name: string, value: string | null, text = value): CellValu
   return value === null || text === null ? null : { text, only: { name, values: [value] } };
 }
 
-/** Columns of tables by what their cells are. `needs` is the minimum table width for the column to be shown. */
+/** Table columns for common types of cells. `needs` is the minimum table width for the column to be shown. */
 export const column = {
   text: <Row,>(title: string, cell: Cell<Row>, needs?: Needs): Column<Row> => ({ title, cell, needs }),
   /** A link to the page of the row. */

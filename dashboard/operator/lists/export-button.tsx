@@ -10,7 +10,7 @@ const pageMax = 250;
 /** Bounds the export, because a search for rare rows returns many empty pages. */
 const callsMax = 100;
 
-/** Values of the columns, by title. Null is an empty cell. */
+/** Values of the columns, keyed by title. Null is an empty cell. */
 export type CsvCells<Row> = Readonly<Record<string, (row: Row) => string | number | null>>;
 
 /** Exports all matching rows of a list as CSV, read page by page. */
@@ -64,7 +64,7 @@ async function rowsOf<Row>(
   return { rows, isWhole: false };
 }
 
-/** Downloads a text as a CSV file. */
+/** Downloads a string as a CSV file. */
 function download({ name, text }: { readonly name: string; readonly text: string }): void {
   const url = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
   const link = document.createElement("a");

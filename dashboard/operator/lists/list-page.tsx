@@ -44,7 +44,7 @@ export const pageSize = 50;
 export function ResourceList<Row>(
   props: ListProps<Row> & {
     readonly selection?: RowSelection<Row>;
-    /** Set if the list shows its first rows only. */
+    /** Set if the list only shows its first rows. */
     readonly isExcerpt?: boolean;
   },
 ) {
@@ -64,8 +64,8 @@ export function ResourceList<Row>(
 }
 
 /**
- * A paged API list that does not move while it is read, with a side panel for the row in the address. Takes new rows
- * when the reader requests or follows them.
+ * A paged API list that does not shift while the user reads it, with a side panel for the row in the address. New rows
+ * are added when the user requests or follows them.
  */
 export function LiveList<Row extends { readonly id: string }>(
   props: ListProps<Row> & {
@@ -105,12 +105,12 @@ export function LiveList<Row extends { readonly id: string }>(
   );
 }
 
-/** Rows as a table, or what is shown without rows. */
+/** Rows as a table, or a placeholder if there are none. */
 export function Rows<Row>(
   props: Pick<ListProps<Row>, "columns" | "keyOf" | "hasNoLinks" | "none"> & {
     readonly caption: string;
     readonly rows: readonly Row[];
-    /** The rows of another query are being loaded. */
+    /** Whether the rows of a different query are being loaded. */
     readonly isOld?: boolean;
     readonly selected?: Selection | undefined;
     readonly peeking?: Peeking | undefined;

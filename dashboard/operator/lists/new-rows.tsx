@@ -1,4 +1,4 @@
-/** Rows of a list that does not move while it is read: new rows wait until the reader requests them. */
+/** Rows of a list that does not shift while the user reads it: new rows wait until the user requests them. */
 import { signal } from "@preact/signals";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Loaded } from "../../shared/queries.ts";
@@ -53,8 +53,8 @@ interface Shown<Row> {
 
 /**
  * `loaded` is the current first page, and `key` identifies its query. Visible rows are updated in place; new rows of
- * the same query wait for `merge`, unless `takesAll` is set. A response to another query replaces all rows. A short
- * list takes new rows at once, because readers do not lose their place in it.
+ * the same query wait for `merge`, unless `takesAll` is set. A response to a different query replaces all rows. A short
+ * list shows new rows immediately, because users do not lose their place in it.
  */
 export function useSettledRows<Row extends { readonly id: string }>(
   loaded: Pick<Loaded<Page<Row>>, "data" | "isOld">,

@@ -174,7 +174,7 @@ function AboutOperation({ operation }: { readonly operation: Operation }) {
           ["Tenant", tenant_id ?? "all"],
           ["Priority", priority ?? "unchanged"],
           ["Started", <When at={operation.created_at} isExact />],
-          ["Last progress", <When at={operation.updated_at} isExact />],
+          ["Last updated", <When at={operation.updated_at} isExact />],
           ["Ended", <When at={operation.finished_at} isExact />],
         ]}
       />

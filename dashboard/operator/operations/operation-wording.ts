@@ -1,4 +1,4 @@
-/** Display texts for bulk operations. */
+/** Wording for bulk operations. */
 import { plural, shortSpan } from "../../shared/format.ts";
 import type { Operation } from "../../shared/resources.ts";
 
@@ -60,7 +60,7 @@ export function estimateText(seconds: number | null): string {
   return seconds < 1 ? "less than a second" : `about ${shortSpan(Math.ceil(seconds) * 1_000)}`;
 }
 
-/** One text per part of the filter, such as `status: exhausted`. */
+/** One string per part of the filter, such as `status: exhausted`. */
 export function filterTexts(filter: Operation["filter"]): readonly string[] {
   return Object.entries(filter).map(([name, value]) => {
     const text = Array.isArray(value) ? value.join(", ") : String(value);

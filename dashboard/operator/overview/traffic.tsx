@@ -174,7 +174,7 @@ function BacklogTile(props: { readonly gauges: Gauges; readonly deliveries: Stat
       course={gauges.points.map(waitingIn)}
       tone="wait"
     >
-      {lag === null ? "nothing was sent" : `95 % of first attempts within ${duration(lag)}`}
+      {lag === null ? "nothing was sent" : `95% of first attempts within ${duration(lag)}`}
     </Tile>
   );
 }

@@ -24,7 +24,7 @@ export const portalFields: readonly FormField[] = [
     name: "theme.product_name",
     label: "Product name",
     kind: "line",
-    hint: "Shown in the header. If empty, the tenant's name.",
+    hint: "Shown in the header. Leave empty to use the tenant's name.",
     whenEmpty: null,
   },
   choiceOf("theme.words", { label: "Name for endpoints", values: ["endpoint", "webhook", "destination"] }),
@@ -85,7 +85,7 @@ export function typedSettings(settings: PortalSettings): Typed {
   return typedOf(portalFields, settings);
 }
 
-/** The API replaces the theme as a whole, so unchanged members are sent too. */
+/** The API replaces the theme as a whole, so unchanged fields are sent too. */
 export function settingsInput(
   settings: PortalSettings,
   changed: Readonly<Record<string, unknown>>,

@@ -39,7 +39,7 @@ export function PortalPage() {
       {tenantId === null && (
         <p class="soft">
           Defaults for all tenants. Settings of a <a href={pagePath("tenants")}>tenant</a> override them, and
-          settings of a session override both.
+          session settings override both.
         </p>
       )}
       {data === null ? (

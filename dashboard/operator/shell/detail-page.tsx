@@ -1,4 +1,4 @@
-/** What pages have in common: the way back, ids and times. */
+/** Elements that detail pages share: the link back, ids and times. */
 import type { ComponentChildren } from "preact";
 import { useRoute } from "preact-iso";
 import { pagePath } from "../../shared/root.ts";
@@ -39,12 +39,12 @@ export function Trail({ href, children }: { readonly href: string; readonly chil
 export function IdText({ id }: { readonly id: string }) {
   return (
     <>
-      <code>{id}</code> <CopyButton text={id} label="Copy id" />
+      <code>{id}</code> <CopyButton text={id} label="Copy ID" />
     </>
   );
 }
 
-/** A time with the words around it. Nothing without a time. */
+/** A time with its surrounding words. Empty if there is no time. */
 export function TimePhrase(props: {
   readonly before: string;
   readonly at: string | null;

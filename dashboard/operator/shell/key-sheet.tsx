@@ -9,7 +9,7 @@ export const isKeySheetOpen = signal(false);
 export const areKeysOn = signal(remembered("keys") !== "off");
 
 const keys: readonly (readonly [string, string])[] = [
-  ["Ctrl K  ⌘K", "search pages, commands, ids, keys and URLs"],
+  ["Ctrl K  ⌘K", "search pages, commands, IDs, keys and URLs"],
   ["/", "search"],
   ...navEntries.map(({ key, title }) => [`g ${key}`, title.toLowerCase()] as const),
   ["j  k", "next and previous row"],
@@ -21,7 +21,7 @@ const keys: readonly (readonly [string, string])[] = [
   ["r", "focus the retry button"],
   ["f", "follow: show new rows automatically"],
   [".", "pause or resume refreshing"],
-  ["y", "copy the id of the row or the page"],
+  ["y", "copy the ID of the row or the page"],
   ["c", "copy the page as curl"],
   ["t", "switch theme: light, dark or system"],
   ["?", "show keyboard shortcuts"],

@@ -76,7 +76,7 @@ const actions: Readonly<Record<string, () => unknown>> = {
   },
   "y": () => {
     const id = focusedRow()?.dataset["row"] ?? one("[data-page-id]")?.dataset["pageId"];
-    if (id !== undefined) void copyText(id).then(() => announce("Id copied"));
+    if (id !== undefined) void copyText(id).then(() => announce("ID copied"));
   },
   "c": () => {
     const curl = one("main [data-curl]")?.dataset["curl"];

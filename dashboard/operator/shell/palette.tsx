@@ -14,10 +14,10 @@ const layer = createRef<HTMLDivElement>();
 const field = createRef<HTMLInputElement>();
 const text = signal("");
 const active = signal(0);
-/** Number of the current opening, or 0 while closed. */
+/** Number of the current opening, or 0 while the palette is closed. */
 const opening = signal(0);
 let openings = 0;
-/** Gets the focus back on close. */
+/** Element that regains the focus when the palette closes. */
 let opener: Element | null = null;
 
 /** Takes the focus synchronously, so that the next key press goes to the palette. */
@@ -90,14 +90,14 @@ export function Palette() {
             ref={field}
             type="text"
             role="combobox"
-            aria-label="Page, command, id, key or URL"
+            aria-label="Page, command, ID, key or URL"
             aria-expanded="true"
             aria-controls={`${id}-list`}
             aria-activedescendant={entries.length === 0 ? undefined : `${id}-${at}`}
             aria-autocomplete="list"
             autocomplete="off"
             spellcheck={false}
-            placeholder="Page, command, id, idempotency key or URL"
+            placeholder="Page, command, ID, idempotency key or URL"
             maxLength={255}
             onInput={({ currentTarget }) => {
               text.value = currentTarget.value;

@@ -7,7 +7,7 @@ export const tenantFields: readonly FormField[] = [
     name: "rate_limit.requests_per_minute",
     label: "Requests per minute",
     kind: "number",
-    hint: "Total of all its webhooks. If empty, no limit.",
+    hint: "Total for all webhooks of the tenant. Leave empty for no limit.",
     isForAdmins: true,
   },
   { name: "rate_limit.burst", label: "Burst size", kind: "number", isForAdmins: true },
@@ -15,7 +15,7 @@ export const tenantFields: readonly FormField[] = [
     name: "webhooks_max",
     label: "Maximum webhooks",
     kind: "number",
-    hint: "If empty, the default of the deployment.",
+    hint: "Leave empty to use the default of the deployment.",
     isForAdmins: true,
   },
   {

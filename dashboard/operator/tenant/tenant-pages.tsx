@@ -351,8 +351,8 @@ function ChannelActions({ channel, path, tried }: ActionsProps) {
         run={() => removeChannel(path, channel)}
         done="Removed"
       >
-        {channel.address} gets no more messages. Its address or key is deleted. To add the channel again, you
-        must enter it again.
+        {channel.address} receives no more messages. Its address or key is deleted. To add the channel again,
+        you must reenter the address or key.
       </ConfirmButton>
     </div>
   );

@@ -43,7 +43,7 @@ export function differencesOf(
     .flatMap(membersOf);
 }
 
-/** Splits a group of settings into its differing members. */
+/** Splits a group of settings into the fields that differ. */
 function membersOf(difference: FieldDifference): readonly FieldDifference[] {
   const { field, before, after } = difference;
   if (!isGroup(before) || !isGroup(after)) return [difference];

@@ -15,7 +15,7 @@ export const webhookFields: readonly FormField[] = [
     name: "tenant_id",
     label: "Tenant",
     kind: "line",
-    hint: "If empty, the default tenant.",
+    hint: "Leave empty to use the default tenant.",
     isForCreation: true,
     isForAdmins: true,
   },
@@ -26,7 +26,7 @@ export const webhookFields: readonly FormField[] = [
       name: "rate_limit.requests_per_minute",
       label: "Requests per minute",
       kind: "number",
-      hint: "If empty, no limit.",
+      hint: "Leave empty for no limit.",
     },
     { name: "rate_limit.burst", label: "Burst size", kind: "number" },
     {

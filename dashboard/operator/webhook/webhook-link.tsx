@@ -30,7 +30,7 @@ interface WebhookLinkProps {
   readonly id: string;
   /** Shown next to the link unless healthy. Omit it if the state has its own column. */
   readonly health?: Health | undefined;
-  /** Null if unknown: it is loaded then. */
+  /** Null if unknown; the link then loads it. */
   readonly url: string | null;
 }
 

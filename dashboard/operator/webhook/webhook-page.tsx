@@ -52,7 +52,7 @@ export function WebhookPage() {
         {tab === "" && <RangePicker fallback={usualRange} />}
       </PageHead>
       {data.description !== "" && <p>{data.description}</p>}
-      <Tabs label="Parts of this webhook" tabs={tabs} />
+      <Tabs label="Webhook sections" tabs={tabs} />
       {tab === "" && (
         <>
           <Panel
@@ -115,7 +115,7 @@ function Settings({ webhook }: { readonly webhook: Webhook }) {
   );
 }
 
-/** Gates that can hold deliveries of a webhook: open or closed, since when, until when, and why. */
+/** Gates that can hold deliveries of a webhook: whether each one is open, when it closed, when it opens, and why. */
 function Gates({ webhook, health }: { readonly webhook: Webhook; readonly health: WebhookHealth }) {
   const { circuit_breaker: circuit, paused_until, pause_reason, in_flight } = health;
   const isActive = webhook.status === "active";
@@ -152,7 +152,7 @@ function Gates({ webhook, health }: { readonly webhook: Webhook; readonly health
         <TimePhrase before=" (" at={paused_until} after=")" />
       </Gate>
       {health.disables_at !== null && (
-        <Gate title="Disable rule" isOpen={webhook.active}>
+        <Gate title="Automatic disabling" isOpen={webhook.active}>
           will be disabled <When at={health.disables_at} isExact /> (<When at={health.disables_at} />) if no
           delivery is accepted until then
         </Gate>

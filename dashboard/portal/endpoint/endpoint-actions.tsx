@@ -11,7 +11,7 @@ import { goTo } from "../shell/paths.ts";
 import { may, noun } from "../shell/session.ts";
 import { SendTest } from "./send-test.tsx";
 
-/** Buttons for what the session may do with the endpoint in its state. */
+/** Buttons for the actions that the session may perform on the endpoint in its current state. */
 export function EndpointActions({ webhook }: { readonly webhook: Webhook }) {
   const path = `v1/webhooks/${webhook.id}`;
   const isTesting = useSignal(false);

@@ -44,7 +44,9 @@ function useProfile(webhook: Webhook | null): Profile | null {
   return useApi<Profile>({ path }, { everyMs: false }).data;
 }
 
-/** Retry delays of the endpoint, which has those of its profile by default. Without an endpoint, those of the profile. */
+/**
+ * Retry delays of the endpoint, which default to those of its profile. Without an endpoint, the delays of the profile.
+ */
 function RetryTable({ webhook }: { readonly webhook: Webhook | null }) {
   const profile = useProfile(webhook);
   if (profile === null || session.value === null) return null;
@@ -70,7 +72,7 @@ function RetryTable({ webhook }: { readonly webhook: Webhook | null }) {
   );
 }
 
-/** Rows of the table for a schedule that is computed. */
+/** Maximum number of table rows for a computed schedule. */
 const computedMax = 12;
 
 function delaysOf(config: Webhook["retry_config"]): readonly number[] {

@@ -76,7 +76,7 @@ export function PasteRequest() {
   );
 }
 
-/** Nothing is corrected or remembered. */
+/** Disables spell checking and autocomplete for pasted values. */
 const pasted = { dir: "ltr", spellcheck: false, autocomplete: "off" } as const;
 const placeholder = "webhook-id: …\nwebhook-timestamp: …\nwebhook-signature: v1,…";
 

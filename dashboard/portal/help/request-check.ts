@@ -135,7 +135,7 @@ function contentOf({ id, timestamp, body }: Pick<Message, "id" | "timestamp" | "
   return `${id}.${timestamp}.${body}`;
 }
 
-/** The pasted body, and variants as programs write it after parsing it or saving it to a file. */
+/** The pasted body, and the variants that programs produce when they parse and serialize it or save it to a file. */
 function* writingsOf(body: string): Iterable<readonly [what: string, body: string]> {
   yield ["same", body];
   const trimmed = body.replace(/[\r\n]+$/, "");

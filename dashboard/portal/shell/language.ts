@@ -63,7 +63,7 @@ function filled(text: string, values: Values): string {
   });
 }
 
-/** Whether the message exists, for codes of the API. */
+/** Whether the message exists. Used for codes from the API. */
 export function known(key: string): key is MessageKey {
   return key in english;
 }

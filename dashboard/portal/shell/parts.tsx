@@ -96,7 +96,7 @@ export function DialogButton(props: {
   );
 }
 
-/** A button that asks before it runs an action. */
+/** A button that asks for confirmation before it runs an action. */
 export function ConfirmButton(props: {
   readonly label: string;
   readonly children: ComponentChildren;
@@ -134,7 +134,7 @@ export function ErrorText({ error }: { readonly error: ApiError }) {
   );
 }
 
-/** Shown instead of a list, or before it: an error, that it is loading, or that it is empty. */
+/** Shown instead of a list or above it: an error, a loading message, or a message that the list is empty. */
 export function ListState(props: {
   readonly loaded: Loaded<{ readonly data: readonly unknown[] }>;
   readonly empty: string | null;
@@ -155,7 +155,7 @@ export function Table<Row>(props: {
   readonly columns: readonly (readonly [title: string, cell: (row: Row) => ComponentChildren])[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
-  /** The rows belong to an earlier query. */
+  /** Whether the rows belong to an earlier query. */
   readonly isOld?: boolean;
 }) {
   const { caption, columns, rows, keyOf, isOld = false } = props;

@@ -114,7 +114,7 @@ function dress({ theme_css: css }: PortalSession): void {
 
 let askedForCodeAt = 0;
 
-/** Requests another code from the host a minute before the end. */
+/** Requests a new code from the host a minute before the session ends. */
 function watchTheEnd(): void {
   leftMs.subscribe((left) => {
     const view = session.peek() ?? null;

@@ -6,8 +6,8 @@ const height = 28;
 const pointsMin = 24;
 
 /**
- * Small bar chart without axes. `over` is a part of the values, drawn in front of them. Without a label it is hidden from
- * screen readers, because the text next to it says the same.
+ * Small bar chart without axes. `over` is a part of the values, drawn in front of them. Without a label, the chart is
+ * hidden from screen readers, because the adjacent text states the same values.
  */
 export function Sparkline(props: {
   readonly values: readonly (number | null)[];
@@ -37,7 +37,7 @@ export function Sparkline(props: {
   );
 }
 
-/** Few points are drawn at the end with normal width instead of as wide blocks. */
+/** If there are few points, they are drawn at the end with normal width instead of as wide blocks. */
 function barsPath(values: readonly (number | null)[], highest: number): string {
   const count = Math.max(values.length, pointsMin);
   const step = width / count;

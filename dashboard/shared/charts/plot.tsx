@@ -64,7 +64,7 @@ export function Plot(props: PlotProps) {
 
 function useWidth(box: { readonly current: HTMLElement | null }): Signal<number> {
   const width = useSignal(600);
-  // Measure before the first paint, so that the plot never has another width than its box.
+  // Measure before the first paint, so that the plot always has the width of its box.
   useLayoutEffect(() => {
     const { current } = box;
     if (current === null) return undefined;

@@ -5,7 +5,7 @@ export interface StatisticsPoint {
   readonly at: string;
   /** True for the current, incomplete point. */
   readonly partial?: boolean;
-  /** Measures by name. Durations are null without requests. */
+  /** Measures, keyed by name. Durations are null if there were no requests. */
   readonly [measure: string]: unknown;
 }
 
@@ -152,7 +152,7 @@ export function outcomesSentence({ series }: Statistics): string {
   return `${[`${requests}: ${share} accepted`, ...rest].join(", ")}.`;
 }
 
-/** Rounded down, so that 100 % means all. */
+/** Rounded down, so that 100% means all. */
 export function acceptedShare(totals: { readonly accepted: number; readonly attempts: number }): string {
   const { accepted, attempts } = totals;
   if (attempts === 0) return "–";
@@ -168,7 +168,7 @@ export function durationsSentence({ series }: Statistics): string {
   const totals = series[0]?.totals;
   const [half, most] = [measure(totals, "duration_ms_p50"), measure(totals, "duration_ms_p95")];
   if (half === null || most === null) return "No responses.";
-  return `Half of the requests took less than ${duration(half)}, 95 % less than ${duration(most)}.`;
+  return `Half of the requests took less than ${duration(half)}, 95% less than ${duration(most)}.`;
 }
 
 export function publishedChart(statistics: Statistics): ChartData {

@@ -1,7 +1,10 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 
-/** Live regions of the page and of each open dialog, newest last. Outside a modal dialog nothing is read aloud. */
+/**
+ * Live regions of the page and of each open dialog, newest last. While a modal dialog is open, nothing outside it is
+ * read aloud.
+ */
 const regions: Signal<string>[] = [];
 /** Time of the last announcement, in milliseconds since page load. */
 let announcedAt = -Infinity;
@@ -9,7 +12,7 @@ let announcedAt = -Infinity;
 /** If a dialog closes within this time, its announcement may not have been read yet. */
 const heardAfterMs = 1_000;
 
-/** Announces a text to screen readers. */
+/** Announces a message to screen readers. */
 export function announce(text: string): void {
   const region = regions.at(-1);
   if (region !== undefined) region.value = text;

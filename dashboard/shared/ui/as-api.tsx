@@ -36,8 +36,7 @@ export function AsApi({ twin, what }: { readonly twin: ApiTwin; readonly what: s
           <h3>TypeScript</h3>
           <Command text={fetchOf(twin)} />
           <p class="soft">
-            Set POSTHORN_KEY to an API key first. On the server itself, the command line finds the key
-            automatically.
+            Set POSTHORN_KEY to an API key first. On the server itself, the CLI finds the key automatically.
           </p>
         </Modal>
       )}

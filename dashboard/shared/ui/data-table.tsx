@@ -32,7 +32,7 @@ interface TableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
-  /** Set if rows have no links. The frame then takes the focus to allow scrolling by keyboard. */
+  /** Set if rows have no links. In that case the frame takes the focus to allow scrolling by keyboard. */
   readonly hasNoLinks?: boolean;
   readonly selection?: Selection | undefined;
   /** Opens a row in the side panel. */

@@ -7,9 +7,9 @@ interface FieldProps {
   readonly label: ComponentChildren;
   /** Below the control. */
   readonly note?: ComponentChildren;
-  /** The note says what is wrong. */
+  /** Whether the note describes a problem. */
   readonly isWrong?: boolean | undefined;
-  /** What is wrong, below the note. */
+  /** A problem, shown below the note. */
   readonly problem?: string | null | undefined;
   /** Reads the note aloud when it changes. */
   readonly isLive?: boolean | undefined;
@@ -101,7 +101,7 @@ export function TextAreaField(
   );
 }
 
-/** `options` are values with their texts. The first one is shown while `value` is not one of them. */
+/** `options` are values with their labels. The first one is shown while `value` is not one of them. */
 export function SelectField(
   props: FieldProps & {
     readonly value: Signal<string>;

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { laidOut, tokensOf } from "../json-tokens.ts";
 import { CopyButton } from "./copy-button.tsx";
 
-/** Longer texts are shown without syntax colours. */
+/** Longer text is shown without syntax highlighting. */
 const colouredLengthMax = 200_000;
 
 /**

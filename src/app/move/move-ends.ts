@@ -8,27 +8,27 @@ import { masterKeyId } from "../../system/keys/secret-box.ts";
 import { type DataFolder, dataFolderAt, prepareDataFolder } from "../data-folder.ts";
 import type { MasterKeys } from "../keys.ts";
 
-/** The store to move from. */
+/** The store from which data is moved. */
 export interface MoveFrom {
   readonly place: string;
   readonly rows: MoveSource;
   /** The sealed digest key. */
   readonly digestKey: () => Promise<Uint8Array | null>;
-  /** Stops all processes from serving; null while a server is running. */
+  /** Prevents all processes from using the store; null if a server is running. */
   readonly stop: () => Promise<Stopped | null>;
   readonly isServed: () => Promise<boolean>;
   /** Records the destination, so that no server starts on the source by mistake; null removes the record. */
   readonly markMoved: (to: MovedTo | null) => Promise<void>;
-  /** The destination of a completed move; null if the data is still here. */
+  /** The destination of a completed move; null if the data has not been moved. */
   readonly movedTo: () => Promise<MovedTo | null>;
 }
 
 export interface Stopped {
-  /** If the move is not complete, servers may use the store again. */
+  /** Ends the stop. If the move is not complete, servers may use the store again. */
   readonly release: (isMoved: boolean) => Promise<void>;
 }
 
-/** The store to move into. */
+/** The store into which data is moved. */
 export interface MoveTo {
   readonly place: string;
   readonly rows: MoveTarget;
@@ -52,7 +52,7 @@ export function isPostgres(end: string): boolean {
 export async function openSource(
   from: string,
   masterKeys: () => MasterKeys,
-  /** Read-only: does not even create files. */ isLook: boolean,
+  /** Read-only: does not create any files. */ isLook: boolean,
 ): Promise<MoveFrom> {
   return isPostgres(from) ? openDatabaseSource(from, masterKeys) : openFolderSource(from, isLook);
 }
@@ -106,11 +106,11 @@ async function openDatabaseSource(url: string, masterKeys: () => MasterKeys): Pr
   };
 }
 
-const incompletePlace = "another store, which is not complete";
+const incompletePlace = "a different store, which is incomplete";
 
 /**
- * Marks the database first, so that no server starts in between. Then counts the facts that were written but not
- * counted.
+ * Marks the database first, so that no server can start in the meantime. Then counts the facts that were written but
+ * not counted.
  */
 async function stopDatabase(
   source: PostgresMoveSource,
@@ -140,7 +140,7 @@ async function writeFollowing({ deliveries }: Pick<Store, "deliveries">): Promis
   while ((await deliveries.fanOut()) !== null);
 }
 
-/** Counts the facts left by processes that are gone. */
+/** Counts the facts left behind by processes that have ended. */
 async function countJournal(url: string, masterKeys: () => MasterKeys): Promise<void> {
   const { openPostgresStore } = await import("../../store/postgres/open.ts");
   const now = systemClock.now();
@@ -178,7 +178,7 @@ async function openDatabaseTarget(to: string, source: string, masterKeys: Master
   return { rows, place, keepDigestKey: (sealed) => digestKey.replace(sealed) };
 }
 
-/** Stores the master key in the folder too, where a server would otherwise create a new one. */
+/** Stores the master key in the folder, because a server would otherwise create a new one there. */
 async function openFolderTarget(to: string, source: string, masterKeys: MasterKeys): Promise<MoveTo> {
   const { openSqliteMoveTarget } = await import("../../store/sqlite/move/open-moving.ts");
   const { folder } = prepareDataFolder(to);

@@ -16,7 +16,7 @@ export interface MoveRequest {
 /** What a move would copy. */
 export interface MovePlan {
   readonly from: string;
-  /** Whether a server is using the source now. */
+  /** Whether a server is currently using the source. */
   readonly served: boolean;
   readonly parts: readonly { readonly part: string; readonly rows: number }[];
 }
@@ -57,7 +57,7 @@ export async function runMove(
   }
 }
 
-/** If the target is full because the move was completed, reports that. An interrupted move continues. */
+/** If the target is not empty because the move already completed, reports that. An interrupted move resumes. */
 async function unlessMoved<Opened>(source: MoveFrom, open: () => Promise<Opened>): Promise<Opened> {
   try {
     return await open();
@@ -77,13 +77,15 @@ export async function reopenMoved(request: Omit<MoveRequest, "to">): Promise<voi
   }
 }
 
-/** Secrets move in sealed form, so both ends need the same key. Without a setting, the key of the folder is used. */
+/**
+ * Secrets are moved in sealed form, so both ends need the same key. If no key is set, the key of the folder is used.
+ */
 function masterKeysOf({ from, settings }: Pick<MoveRequest, "from" | "settings">): MasterKeys {
   if (settings.masterKey === null && isPostgres(from)) throw new MissingMasterKeyError();
   return readMasterKeys(settings, dataFolderAt(from), createSystemRandom());
 }
 
-/** Only a data folder contains its key. */
+/** Only a data folder contains its own master key, so a database needs the setting. */
 class MissingMasterKeyError extends Error {
   override readonly name = "KeySettingError";
 

@@ -12,7 +12,7 @@ interface PartMoved {
   readonly rows: number;
   /** Rows written in this round. */
   readonly written: number;
-  /** Written rows with text that PostgreSQL rejects; U+FFFD replaces it. */
+  /** Number of written rows whose text PostgreSQL rejects; U+FFFD replaces the rejected characters. */
   readonly replaced: number;
 }
 
@@ -36,7 +36,7 @@ class MoveMismatchError extends Error {
 
   constructor(part: string, { number }: KeptStretch) {
     super(
-      `the rows of ${part} (stretch ${number}) read back from the target differ from the source;  ` +
+      `the rows of ${part} (range ${number}) read back from the target differ from the source;` +
         "the move did not finish, and the source is unchanged",
     );
   }
@@ -44,23 +44,23 @@ class MoveMismatchError extends Error {
 
 const rowsMax = 4_096;
 const rowsMin = 64;
-/** Approximate size of one stretch, which is in memory three times while it moves. */
+/** Approximate size of one key range. While a range is copied, it is in memory three times. */
 const stretchBytes = 16 * 1024 * 1024;
 
-/** The contribution of one stretch to the totals of its part. */
+/** The contribution of one key range to the totals of its part. */
 interface StretchMoved {
   readonly moved: number;
   readonly written: number;
   readonly replaced: number;
 }
 
-/** Moves a part: first stretches that the target already has and that changed, then the missing ones. */
+/** Moves a part: first the key ranges that the target already has but that have changed, then the missing ones. */
 class PartMove {
   readonly #part: MovedPart;
   readonly #source: MoveSource;
   readonly #target: MoveTarget;
   readonly #moved: (rows: StretchMoved) => void;
-  /** Index of the JSON document column; -1 without one. */
+  /** Index of the column with the JSON document; -1 if there is none. */
   readonly #documentPlace: number;
   #limit = rowsMin;
 
@@ -68,7 +68,9 @@ class PartMove {
     part: MovedPart,
     source: MoveSource,
     target: MoveTarget,
-    /** Called after each stretch with its contribution to the totals. */ moved: (rows: StretchMoved) => void,
+    /** Called after each key range with its contribution to the totals. */ moved: (
+      rows: StretchMoved,
+    ) => void,
   ) {
     this.#part = part;
     this.#documentPlace = Object.keys(part.columns).indexOf("document");
@@ -87,7 +89,7 @@ class PartMove {
     }
   }
 
-  /** Reads the whole stretch, because rows may have been added between its keys. */
+  /** Reads the whole key range, because rows may have been added between its keys. */
   async #compare(kept: KeptStretch): Promise<void> {
     const fingerprint = await this.#source.fingerprint(this.#part, kept);
     if (fingerprint === kept.fingerprint) return this.#moved({ moved: kept.rows, written: 0, replaced: 0 });
@@ -123,7 +125,7 @@ class PartMove {
     return stretch;
   }
 
-  /** Returns the same row if nothing has to be replaced. */
+  /** Returns the same row if no character has to be replaced. */
   #storable(row: MovedRow): MovedRow {
     const place = this.#documentPlace;
     const document = row[place];
@@ -133,7 +135,7 @@ class PartMove {
   }
 }
 
-/** Number of rows of this size in one stretch. */
+/** Number of rows of this size in one key range. */
 function limitFor(rows: readonly MovedRow[]): number {
   const bytes = rows.reduce((sum, row) => sum + bytesOf(row), 0);
   const fitting = Math.floor(stretchBytes / Math.max(1, bytes / rows.length));
@@ -177,7 +179,7 @@ export type MoveNews =
 export interface MoveReport {
   readonly parts: readonly PartMoved[];
   readonly rounds: number;
-  /** Downtime: from the stop of the source until the target can be opened. */
+  /** Downtime: the time from stopping the source until the target can be opened. */
   readonly standstillMs: number;
 }
 
@@ -236,7 +238,7 @@ async function copyAll(
   return done;
 }
 
-/** Marks the source first: servers on both stores would deliver everything twice. */
+/** Marks the source as moved first, because servers on both stores would deliver everything twice. */
 async function finish(from: MoveFrom, to: MoveTo): Promise<void> {
   const digestKey = await from.digestKey();
   if (digestKey !== null) await to.keepDigestKey(digestKey);

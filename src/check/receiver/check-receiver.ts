@@ -22,7 +22,7 @@ export interface CheckReceiverOptions {
   readonly allowValid: boolean;
   /** Timeout for each response. */
   readonly timeoutMs: number;
-  /** Size limit of the body that does not end. */
+  /** Size limit of the endless body. */
   readonly endlessBytesMax?: number;
   /** Replaces the system's name lookup. */
   readonly lookup?: LookupFunction;
@@ -34,8 +34,8 @@ export interface CheckReceiverOptions {
 
 /**
  * Checks a receiver: sends messages that it must refuse and, if allowed, messages that it must accept, one after the
- * other. Throws a `RangeError` if the secret does not fit the profile, and NothingToExamine if there is no response at
- * the URL.
+ * other. Throws a `RangeError` if the secret does not match the profile, and NothingToExamine if there is no response
+ * at the URL.
  */
 export async function checkReceiver(options: CheckReceiverOptions): Promise<readonly Finding[]> {
   const examination = new Examination(options);
@@ -61,7 +61,7 @@ class Examination {
     this.#messages = new SampleMessages(options.receiver);
   }
 
-  /** One request first, so that a wrong URL gives one clear failure instead of one per rule. */
+  /** Send one request first, so that a wrong URL gives one clear failure instead of one per rule. */
   async knock(): Promise<void> {
     const { receiver, timeoutMs } = this.#options;
     const headers = ["Content-Type", "application/json"];
@@ -121,7 +121,7 @@ class Examination {
     return { receiver, messages: this.#messages, seen: this.#seen, endlessBytesMax, send, post };
   }
 
-  /** A receiver that hangs on one rule hangs on many, so only the first two waits are long. */
+  /** A receiver that hangs on one rule hangs on many, so only the first two requests have a long timeout. */
   #patienceMs(): number {
     const { timeoutMs } = this.#options;
     const answers = this.#seen.map(({ answer }) => answer);
@@ -136,9 +136,9 @@ class Examination {
     if (sends !== "forged" && sends !== "valid") return null;
     const { allowValid, receiver } = this.#options;
     if (!this.#messages.canAuthenticate)
-      return skipped("needs the secret of the webhook", "Give --secret, or POSTHORN_CHECK_SECRET.");
+      return skipped("needs the secret of the webhook", "Set --secret or POSTHORN_CHECK_SECRET.");
     if (receiver.profile.registration.bearerTokenRequired && receiver.bearerToken === null)
-      return skipped("needs the bearer token", "Give --token, or POSTHORN_CHECK_TOKEN.");
+      return skipped("needs the bearer token", "Set --token or POSTHORN_CHECK_TOKEN.");
     if (sends === "forged") return null;
     if (!allowValid)
       return skipped("sends messages that the receiver may process", "Allow it with --allow-valid.");
@@ -146,7 +146,7 @@ class Examination {
   }
 }
 
-/** Far beyond any webhook, and more than the buffers of two operating systems hold. */
+/** Far larger than any webhook, and more than the buffers of two operating systems can hold. */
 const endlessBytesMaxDefault = 32 * 1024 * 1024;
 const hungMax = 2;
 const patienceMsMin = 1_000;
@@ -172,7 +172,7 @@ const closingChecks: readonly ReceiverCheck[] = [
     level: "should",
     sends: "nothing",
     requirements: "TS16-14 TS16-15",
-    fix: "Store the message, answer 202, and do the work afterwards. The limit is ten seconds; change it with --prompt-ms if your sender has another.",
+    fix: "Store the message, answer 202, and do the work afterwards. The limit is ten seconds; change it with --prompt-ms if your sender has a different limit.",
     run: ({ seen, receiver: { promptMs } }) => {
       const durations = seen.filter(({ sends }) => sends === "valid").map(({ answer }) => answer.durationMs);
       if (durations.length === 0) return notApplicable("no message was sent that takes time to process");

@@ -27,7 +27,7 @@ export interface Bench {
   readonly messages: SampleMessages;
   /** All responses so far, for rules about all of them. */
   readonly seen: readonly SeenAnswer[];
-  /** Size limit of the body that does not end. */
+  /** Size limit of the endless body. */
   readonly endlessBytesMax: number;
   post(message: Pick<SampleMessage, "headers" | "body">): Promise<ProbeAnswer>;
   /** `url` defaults to the receiver's URL. */
@@ -52,7 +52,7 @@ export function isRefused(answer: ProbeAnswer): boolean {
   return answer.kind === "answer" && answer.status >= 400 && answer.status < 500;
 }
 
-/** A server error, a redirect, an invalid response or none at all: neither an acceptance nor a refusal. */
+/** A server error, a redirect, an invalid response or no response: neither an acceptance nor a refusal. */
 export function isBroken(answer: ProbeAnswer): boolean {
   return !isAccepted(answer) && !isRefused(answer);
 }

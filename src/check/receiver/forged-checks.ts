@@ -8,7 +8,7 @@ const staleMs = 10 * 60_000;
 
 type Posted = Pick<SampleMessage, "headers" | "body">;
 
-/** Messages that look right but are not: a correct receiver processes none of them. */
+/** Messages that look valid but are not: a correct receiver processes none of them. */
 export const forgedChecks: readonly ReceiverCheck[] = [
   forged({
     id: "altered-body",
@@ -19,7 +19,7 @@ export const forgedChecks: readonly ReceiverCheck[] = [
   }),
   forged({
     id: "wrong-key",
-    title: "refuses a message signed with another key",
+    title: "refuses a message signed with a different key",
     requirements: "TS16-19 TS16-55 EDS-11.3-1",
     fix: "Compare the signature with your own secret; a well-formed signature proves nothing.",
     spoil: ({ messages }) => messages.make({ keys: "wrong" }),
@@ -35,7 +35,7 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     id: "future-timestamp",
     title: "refuses a message signed ten minutes ahead",
     requirements: "TS16-82 TS16-83",
-    fix: "The tolerance holds in both directions; check your clock as well.",
+    fix: "The tolerance applies in both directions; check your clock as well.",
     spoil: ({ messages }) => messages.make({ now: Date.now() + staleMs }),
   }),
   forged({
@@ -69,7 +69,7 @@ export const forgedChecks: readonly ReceiverCheck[] = [
   }),
   forged({
     id: "replaced-digest",
-    title: "refuses another body with a matching Content-Digest",
+    title: "refuses a different body with a matching Content-Digest",
     requirements: "EDS-11.4-1",
     fix: "Require that the signature covers content-digest; comparing it with the body is not enough.",
     spoil: ({ messages }) => {
@@ -81,7 +81,7 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     id: "narrow-signature",
     title: "refuses a signature that does not cover the body",
     requirements: "EDS-11.4-1",
-    fix: "Define which components a signature must cover, including content-digest, and refuse less.",
+    fix: "Define which components a signature must cover, including content-digest, and refuse signatures that cover fewer.",
     spoil: ({ messages }) => messages.withNarrowSignature(messages.make()),
   }),
   ...["Webhook-Signature", "X-Webhook-Signature", "Signature", "Signature-Input", "Content-Digest"].map(
@@ -123,7 +123,7 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     id: "unknown-signature-version",
     title: "refuses a valid signature under an unknown version",
     requirements: "TS16-67",
-    fix: "Ignore versions that you do not know, and refuse if none remains.",
+    fix: "Ignore versions that you do not know, and refuse the message if none remains.",
     spoil: ({ messages }) => {
       const message = messages.make();
       const value = headerOf(message.headers, "Webhook-Signature")?.replaceAll(/v1a?,/g, "v9,");
@@ -137,7 +137,7 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     fix: "Compare the whole token, in constant time.",
     spoil: ({ messages }, token) => {
       const { headers, body } = messages.make();
-      // Same length and beginning as the right token, like a close guess.
+      // Same length and beginning as the right token, like a near-correct guess.
       const value = `Bearer ${token.slice(0, -1)}${token.endsWith("x") ? "y" : "x"}`;
       return { headers: withHeader(headers, "Authorization", value), body };
     },
@@ -160,7 +160,7 @@ function altered({ headers, body }: Posted): Posted {
   return { headers, body: Buffer.from(text.replace(honestWord, "forged")) };
 }
 
-/** Replaces the signed time by the current one, in whichever header contains it. */
+/** Replaces the signed time with the current one, in whichever header contains it. */
 function movedTime(message: Posted): Posted | null {
   const now = String(Math.floor(Date.now() / 1000));
   const places = [
@@ -190,7 +190,7 @@ interface Forgery extends Omit<Rule, "level"> {
   readonly spoil: (bench: Bench) => Posted | null;
 }
 
-/** A check that sends one spoiled message and expects a client error. */
+/** A check that sends one altered message and expects a client error. */
 function forged({ spoil, ...rule }: Forgery): ReceiverCheck {
   return {
     ...rule,

@@ -18,7 +18,7 @@ import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
 
 /** Headers as a flat name-value list; names are case-insensitive. */
 
-/** The headers without the named one. */
+/** The headers without the specified one. */
 export function withoutHeader(headers: readonly string[], name: string): readonly string[] {
   const kept: string[] = [];
   for (let index = 0; index < headers.length; index += 2) {
@@ -28,7 +28,7 @@ export function withoutHeader(headers: readonly string[], name: string): readonl
   return kept;
 }
 
-/** The headers with the named one replaced, or appended if it was missing. */
+/** The headers with the specified one replaced, or appended if it was missing. */
 export function withHeader(headers: readonly string[], name: string, value: string): readonly string[] {
   return [...withoutHeader(headers, name), name, value];
 }
@@ -40,25 +40,25 @@ export function headerOf(headers: readonly string[], name: string): string | und
   return undefined;
 }
 
-/** The receiver as its owner describes it. */
+/** The receiver as configured by its owner. */
 export interface ReceiverUnderCheck {
   readonly url: URL;
   readonly profile: Profile;
   /** `whsec_…` or `whsk_…`; null if only unauthenticated checks are possible. */
   readonly secret: string | null;
-  /** One of the profile's schemes; null selects the first that fits the secret. */
+  /** One of the profile's schemes; null selects the first scheme that matches the secret. */
   readonly scheme: string | null;
   readonly bearerToken: string | null;
   readonly eventType: string;
   /** `keyid` of a shared secret in RFC 9421 signatures: the id of its webhook. */
   readonly keyId: string;
-  /** The DNS name used to request permission (CEW-4.1.2-1). */
+  /** The DNS name used to request permission (CloudEvents web hooks, section 4.1.2). */
   readonly origin: string;
-  /** How long the response to a message may take (TS16-14). */
+  /** Maximum response time of a message (TS16-14). */
   readonly promptMs: number;
 }
 
-/** A message with its credentials, ready to be sent or spoiled. */
+/** A message with its credentials, ready to be sent or altered. */
 export interface SampleMessage {
   readonly eventId: string;
   /** Flat name-value list. */
@@ -66,18 +66,18 @@ export interface SampleMessage {
   readonly body: Uint8Array;
 }
 
-/** Differences from an honest message created now. */
+/** Differences from a valid message created now. */
 interface MessageChange {
   readonly eventId?: string;
   /** Bytes that are sent unchanged, regardless of the profile's payload format. */
   readonly raw?: { readonly contentType: string; readonly body: Uint8Array };
-  /** Sending time in Unix milliseconds; default now. */
+  /** Sending time in Unix milliseconds; defaults to now. */
   readonly now?: number;
-  /** Unix milliseconds of the event, which stay the same when it is sent again; default `now`. */
+  /** Time of the event in Unix milliseconds, which stays the same when the event is sent again; defaults to `now`. */
   readonly occurredAt?: number;
   /** Replaces {@link honestWord} in the body. */
   readonly word?: string;
-  /** `wrong` is a key that the receiver does not know; `rotation` signs with both that key and the right one. */
+  /** `wrong` is a key that the receiver does not have; `rotation` signs with both that key and the right one. */
   readonly keys?: "right" | "wrong" | "rotation";
 }
 
@@ -108,7 +108,7 @@ export class SampleMessages {
     this.scheme = schemeFor(receiver, right);
   }
 
-  /** Whether it can create messages that the receiver should accept. */
+  /** Whether this can create messages that the receiver should accept. */
   get canAuthenticate(): boolean {
     return this.scheme !== null || this.#receiver.bearerToken !== null;
   }
@@ -138,7 +138,7 @@ export class SampleMessages {
   }
 
   /**
-   * The message with an RFC 9421 signature of the right key that covers only method and address; null for other
+   * The message with an RFC 9421 signature by the right key that covers only method and address; null for other
    * schemes.
    */
   withNarrowSignature(message: SampleMessage): SampleMessage | null {
@@ -236,7 +236,7 @@ function keysOf(text: string): SigningKeys {
   return { symmetric: [], ed25519: [key] };
 }
 
-/** Keys of the same kind that the receiver cannot know. */
+/** Keys of the same kind that the receiver cannot have. */
 function otherKeys(keys: SigningKeys): SigningKeys {
   const random = (count: number): Uint8Array => randomBytes(count);
   if (keys.symmetric.length > 0) return keysOf(generateSymmetricSecret(random));

@@ -137,12 +137,12 @@ export const plainChecks: readonly ReceiverCheck[] = [
     level: "must",
     requirements: "CEW-4.2-1 CEW-4.2.1-1",
     sends: "nothing_valid",
-    fix: "Grant only the origins that you agreed with, or * for all of them.",
+    fix: "Grant only the origins that you agreed on, or * for all origins.",
     run: (bench) => askPermission(bench, "posthorn-check.invalid", foreignOrigin),
   },
   {
     id: "handshake",
-    title: "grants permission to its sender, or none",
+    title: "grants permission to its sender, or no permission",
     level: "must",
     requirements: "CEW-4.2-1 CEW-4.2-5 CEW-4.2.1-1 CEW-4.2.2-1",
     sends: "nothing_valid",
@@ -159,7 +159,7 @@ function refusal(answer: ProbeAnswer): Result {
   return isRefused(answer) ? passed(describe(answer)) : failed(describe(answer));
 }
 
-/** A server may close the connection while data is being sent; that is a limit too. */
+/** A server may close the connection while data is being sent, which also enforces a limit. */
 function bounded(answer: ProbeAnswer): Result {
   const isCutOff = answer.kind === "failure" && answer.cause === "closed";
   return isCutOff ? passed(answer.message) : refusal(answer);
@@ -202,7 +202,10 @@ function ownOrigin(answer: Answered, { receiver: { origin, profile } }: Bench): 
   return judgeAllow(answer) ?? passed(`origin ${granted}, rate ${rate}`);
 }
 
-/** Permission is only in the headers (CEW-4.2-3), so a status without them says nothing, and Allow is not required. */
+/**
+ * Permission is only in the headers (CloudEvents web hooks, section 4.2), so a status without them proves nothing, and
+ * Allow is not required.
+ */
 function nothingGranted({ status }: Answered, isRequired: boolean): Result {
   if (status === 405) return notApplicable("405: it does not require permission");
   if (!isRequired)

@@ -49,7 +49,7 @@ export const validChecks: readonly ReceiverCheck[] = [
   },
   accepts({
     id: "raw-bytes",
-    title: "verifies the raw bytes, whatever the JSON looks like",
+    title: "verifies the raw bytes, regardless of how the JSON is formatted",
     requirements: "TS16-61",
     fix: "Keep the bytes as received; parsing and serialising again changes them.",
     message: oddlyWritten,
@@ -79,7 +79,7 @@ export const validChecks: readonly ReceiverCheck[] = [
   }),
   {
     id: "query-token",
-    title: "keeps shared caches off when the token is in the query",
+    title: "prevents shared caching when the token is in the query",
     level: "should",
     requirements: "CEW-3-2 CEW-3.2-1 CEW-3.2-4",
     sends: "valid",
@@ -102,7 +102,7 @@ export const validChecks: readonly ReceiverCheck[] = [
   },
   {
     id: "key-reuse",
-    title: "refuses a known key with another body",
+    title: "refuses a known key with a different body",
     level: "should",
     sends: "valid",
     requirements: "IDK-3 IDK-22",
@@ -115,7 +115,7 @@ export const validChecks: readonly ReceiverCheck[] = [
   },
   {
     id: "concurrent",
-    title: "accepts one of two messages at once, and delays the other",
+    title: "accepts one of two concurrent messages, and delays the other",
     level: "should",
     requirements: "IDK-20 IDK-23",
     sends: "valid",
@@ -201,7 +201,7 @@ export const validChecks: readonly ReceiverCheck[] = [
 
 type Posted = Pick<SampleMessage, "headers" | "body">;
 
-/** A rule about one honest message with an unusual spelling; null if it does not apply to the scheme. */
+/** A rule about one valid message with an unusual spelling; null if it does not apply to the scheme. */
 function accepts({
   message,
   ...rule
@@ -221,7 +221,7 @@ function accepts({
   };
 }
 
-/** An honest message of the profile with spaces, escapes and numbers that no serializer produces. */
+/** A valid message of the profile with spaces, escapes and numbers that no serializer produces. */
 function oddlyWritten({ messages }: Bench): Posted {
   const eventId = messages.newEventId();
   const word = "ü 1000";
@@ -243,7 +243,7 @@ function signsKey(headers: readonly string[]): boolean {
   return headerOf(headers, "Signature-Input")?.includes('"idempotency-key"') === true;
 }
 
-/** Sends the same event again like a sender would: same body and key, new time and signature. */
+/** Sends the same event again as a sender would: same body and key, new time and signature. */
 async function twice(
   bench: Bench,
   word?: string,
@@ -289,7 +289,7 @@ async function longKey(bench: Bench): Promise<Result> {
     body,
   });
   if (isRefused(answer)) return passed(describe(answer));
-  // The sender does not vouch for an unsigned header, so a receiver is right to ignore it.
+  // The unsigned header is not authenticated, so a receiver may ignore it.
   if (isAccepted(answer) && !signsKey(sample.headers))
     return notApplicable(`${describe(answer)}: it identifies messages by signed values`);
   return failed(describe(answer));

@@ -19,7 +19,7 @@ const redirectTarget = "/posthorn-check-redirected";
 /** Long enough to differ from an ordinary first retry, short enough to wait for. */
 const retryAfterSeconds = 3;
 
-/** A receiver that misbehaves on purpose in ways that senders must handle. */
+/** A receiver that misbehaves intentionally, in ways that senders must handle. */
 interface SenderServer {
   readonly url: string;
   /** In order of their first request. */
@@ -30,15 +30,16 @@ interface SenderServer {
   close(): Promise<void>;
 }
 
-/** Recording limit; a sender that sends more gets 429 and is not recorded. */
+/** Recording limit. If a sender sends more requests, they get 429 and are not recorded. */
 const requestsMax = 1_000;
 const bodyBytesMax = 8 * 1024 * 1024;
 const keptBytesMax = 256 * 1024 * 1024;
 const closeWithinMs = 1_000;
 
 /**
- * Responds by order of events: the first one fails once with 503 and Retry-After, the second one is redirected once,
- * everything else is accepted. `arrived` is called after each response was sent. Rejects if the port is not available.
+ * Responds according to the order of the events: the first one fails once with 503 and Retry-After, the second one is
+ * redirected once, everything else is accepted. `arrived` is called after each response was sent. Rejects if the port
+ * is not available.
  */
 export async function startSenderServer(port: number, arrived: () => void): Promise<SenderServer> {
   const notebook = new Notebook();
@@ -63,7 +64,7 @@ const overloaded: Answer = { status: 503, retryAfterSeconds };
 const redirected: Answer = { status: 307, retryAfterSeconds: null };
 const tooMuch: Answer = { status: 429, retryAfterSeconds: 60 };
 
-/** Chooses the responses, in the order in which requests were complete. */
+/** Chooses the responses, in the order in which the requests completed. */
 class Notebook {
   readonly events: { readonly requests: RecordedRequest[] }[] = [];
   readonly followed: RecordedRequest[] = [];
@@ -88,7 +89,7 @@ class Notebook {
   }
 }
 
-/** By position of an event; only its first request gets the special response. */
+/** Keyed by the position of an event; only the first request of the event gets the special response. */
 const firstAnswers: readonly Answer[] = [overloaded, redirected];
 
 async function receive(incoming: IncomingMessage): Promise<ArrivedRequest> {
@@ -113,7 +114,7 @@ function answer(outgoing: ServerResponse, { status, retryAfterSeconds: seconds }
   outgoing.writeHead(status, headers).end();
 }
 
-/** A CloudEvents sender asks for permission before it delivers (CEW-4.1); that request is not a delivery. */
+/** A CloudEvents sender requests permission before it delivers (CEW-4.1); that request is not a delivery. */
 function permit({ headers }: IncomingMessage, outgoing: ServerResponse): void {
   outgoing.writeHead(200, {
     Allow: "POST",
@@ -146,9 +147,9 @@ export interface CheckSenderOptions {
   readonly port: number;
   readonly profile: Profile;
   readonly verifier: MessageVerifier | null;
-  /** The token that the sender should send; null only requires one if the profile does. */
+  /** The token that the sender should send. If null, a token is required only if the profile requires one. */
   readonly bearerToken: string | null;
-  /** Observation ends after this time, or earlier when everything was seen. */
+  /** Observation ends after this time, or earlier when all expected requests arrived. */
   readonly durationMs: number;
   /** Called once with the URL to send to. */
   readonly listening: (url: string) => void;
@@ -162,8 +163,8 @@ export interface CheckSenderOptions {
 export const senderRules: readonly SenderRule[] = [...messageRules, ...retryRules];
 
 /**
- * Checks a sender: listens, fails on purpose, and evaluates the requests. Throws NothingToExamine if there were none,
- * and the error of `listen` if the port is not available.
+ * Checks a sender: listens, fails intentionally, and evaluates the requests. Throws NothingToExamine if there were no
+ * requests, and the error of `listen` if the port is not available.
  */
 export async function checkSender(options: CheckSenderOptions): Promise<readonly Finding[]> {
   const ended = Promise.withResolvers<null>();
@@ -185,7 +186,7 @@ export async function checkSender(options: CheckSenderOptions): Promise<readonly
   return judge(server, options);
 }
 
-/** Whether the first event was retried, and the redirected one has a result. */
+/** Whether the first event was retried and the redirected one has a result. */
 function hasSeenEverything({ events, followed }: SenderServer): boolean {
   const [first, second] = events;
   if (first === undefined || first.requests.length < 2) return false;

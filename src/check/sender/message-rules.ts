@@ -62,9 +62,10 @@ export const retryRules: readonly SenderRule[] = [
     judge: (session) =>
       retried(session, ({ first, requests }) => {
         const id = (request: RecordedRequest): string | null => headerText(request.headers, "webhook-id");
-        if (keyOf(first) === null && id(first) === null) return notApplicable("it has neither");
+        if (keyOf(first) === null && id(first) === null)
+          return notApplicable("it has neither a key nor a message id");
         const isSame = requests.every((one) => keyOf(one) === keyOf(first) && id(one) === id(first));
-        return isSame ? passed(`${requests.length} requests`) : failed("another one in a later attempt");
+        return isSame ? passed(`${requests.length} requests`) : failed("a different one in a later attempt");
       }),
   },
   {
@@ -123,7 +124,7 @@ interface Attempts extends RecordedEvent {
   readonly second: RecordedRequest;
 }
 
-/** The first event, which got a 503, once it was sent again. */
+/** The first event, which got a 503, if it was sent again. */
 function retried({ events }: SenderSession, judge: (attempts: Attempts) => Result): Result {
   const requests = events[0]?.requests ?? [];
   const [first, second] = requests;
@@ -169,7 +170,8 @@ export const messageRules: readonly SenderRule[] = [
     fix: "Send them with every attempt.",
     judge: (session) => {
       const required = requiredHeaders(session);
-      if (required.length === 0) return notApplicable("the profile has none besides those of other rules");
+      if (required.length === 0)
+        return notApplicable("the profile has no headers other than those of other rules");
       const missing = required.filter((name) =>
         session.requests.some(({ headers }) => headerText(headers, name) === null),
       );
@@ -209,7 +211,7 @@ export const messageRules: readonly SenderRule[] = [
     title: "sends the current time with each attempt",
     level: "must",
     requirements: "TS16-34 WDS-154",
-    fix: "Take the current time for every attempt, and keep the clock right.",
+    fix: "Use the current time for every attempt, and keep the clock synchronized.",
     applies: (request) =>
       sentAtMs(request) !== null || headerText(request.headers, "webhook-timestamp") !== null,
     fault: (request) => {
@@ -230,7 +232,7 @@ export const messageRules: readonly SenderRule[] = [
   },
 ];
 
-/** The other documents do not define Idempotency-Key, so their senders may omit it. */
+/** The documents of the other profiles do not define Idempotency-Key, so their senders may omit it. */
 const profilesWithKey: ReadonlySet<string> = new Set(["standard", "event-delivery"]);
 
 function contentTypeFault({ headers, body }: RecordedRequest): string | null {
@@ -269,7 +271,7 @@ async function judgeSignatures({ verifier, requests }: SenderSession): Promise<R
     const isUnsigned = ({ headers }: RecordedRequest): boolean =>
       signatureHeaders.every((name) => headerText(headers, name) === null);
     if (requests.some(isUnsigned)) return failed("a request without any signature");
-    return skipped("no secret was given", "Give --secret, or POSTHORN_CHECK_SECRET.");
+    return skipped("no secret was given", "Set --secret or POSTHORN_CHECK_SECRET.");
   }
   const verifiable = requests.filter(hasSignableId);
   if (verifiable.length === 0)
@@ -277,7 +279,7 @@ async function judgeSignatures({ verifier, requests }: SenderSession): Promise<R
   for (const request of verifiable) {
     const { method, path: url, body, receivedAt } = request;
     const message = { method, url, body, headers: lookup(request) };
-    // Whether the time is right is checked by a separate rule.
+    // A separate rule checks whether the time is right.
     const nowSeconds = Math.floor((sentAtMs(request) ?? receivedAt) / 1000);
     const result = await verifier.verify(message, { nowSeconds });
     if (result.kind === "rejected") return failed(`${result.cause}: ${result.detail}`);
@@ -296,7 +298,9 @@ function keyFault(value: string | null): string | null {
   return parsed.kind === "malformed" ? `Idempotency-Key: ${parsed.reason.replaceAll("_", " ")}` : null;
 }
 
-/** Signatures depend on the scheme, `ce-*` on the content mode; the others have their own rules or are optional. */
+/**
+ * Signatures depend on the scheme, `ce-*` on the content mode; the other headers have their own rules or are optional.
+ */
 const judgedElsewhere: ReadonlySet<HeaderValueSource> = new Set([
   "content_type",
   "content_format",
@@ -326,7 +330,7 @@ function everyRequest({
   ...rule
 }: Rule & {
   readonly applies?: (request: RecordedRequest, session: SenderSession) => boolean;
-  /** What is wrong with the request; null if nothing is. */
+  /** What is wrong with the request; null if it is correct. */
   readonly fault: (request: RecordedRequest) => string | null;
 }): SenderRule {
   return {
@@ -367,9 +371,9 @@ export interface RecordedEvent {
 }
 
 /**
- * The event of which a request is an attempt; undefined if it is a new one. The message id decides; without one, the
- * key. If the message ids differ, the key decides only together with the body, so that a reused key can be
- * distinguished from a message id that changes between attempts. Without id and key, only the body is compared.
+ * The event of which a request is an attempt; undefined if the event is new. The message id decides; without a message
+ * id, the key decides. If the message ids differ, the key decides only together with the body, so that a reused key can
+ * be distinguished from a message id that changes between attempts. Without id and key, only the body is compared.
  */
 export function eventOf<Event extends RecordedEvent>(
   request: ArrivedRequest,
@@ -393,7 +397,7 @@ function messageIdOf({ headers }: ArrivedRequest): string | null {
   return headerText(headers, "webhook-id") ?? headerText(headers, "ce-id");
 }
 
-/** From whichever header contains it. */
+/** Read from whichever header contains it. */
 function keyOf({ headers }: ArrivedRequest): string | null {
   return headerText(headers, "idempotency-key") ?? headerText(headers, "x-idempotency-key");
 }

@@ -5,8 +5,8 @@ import { anyOf } from "../../receiver/schemes/first-match.ts";
 import { httpSignatures, standardWebhooks, xWebhook } from "../../receiver/verifiers.ts";
 
 /**
- * Verifies like the receiver kit, with the profile's schemes that fit the key: `whsec_…`, `whsk_…` or `whpk_…`. Throws
- * a RangeError that says what is wrong with the key, without revealing it.
+ * Verifies like the receiver kit, with the profile's schemes that match the key: `whsec_…`, `whsk_…` or `whpk_…`.
+ * Throws a RangeError that says what is wrong with the key, without revealing it.
  */
 export function verifierFor(
   secret: string,
@@ -29,7 +29,7 @@ export function verifierFor(
   return anyOf(verifiers);
 }
 
-/** The public half is enough to verify, and the kit refuses the private one. */
+/** The public half is sufficient to verify, and the kit refuses the private half. */
 function verifyingKey(text: string): string {
   if (text.startsWith("whpk_")) {
     const key = parsePublicKey(text);

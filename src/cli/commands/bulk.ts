@@ -25,7 +25,7 @@ export function addCircuitOption(command: Command): Command {
   return command.option("--close-circuits", "close open circuits first instead of waiting for them");
 }
 
-/** Counts first, acts only with --yes, and shows progress with --watch. */
+/** First counts, then acts only with `--yes`, and shows progress with `--watch`. */
 export async function runBulk(
   call: ClientCall,
   path: string,
@@ -78,7 +78,7 @@ function explainCircuits({ terminal, options }: ClientCall, started: Json): void
   }
   const others = circuits.length - explainedMax;
   if (others > 0) terminal.note(`${others} other webhooks have an open circuit too`);
-  terminal.note("to send at once, add --close-circuits");
+  terminal.note("to send immediately, add --close-circuits");
 }
 
 function countText({ count, count_is_exact: isExact }: Json): string {
@@ -156,17 +156,17 @@ async function explainInactive({ client, terminal }: ClientCall, started: Json):
     terminal.note(`${inactive.length - explainedMax} or more other webhooks are not active`);
 }
 
-/** One line with the obstacle and the command that removes it. */
+/** One line that describes the obstacle and names the command that removes it. */
 export function inactiveText(id: unknown, status: unknown): string {
   const command = status === "unverified" ? "verify" : "enable";
-  return `webhook ${String(id)} is ${String(status)}; nothing is sent until: posthorn webhooks ${command} ${String(id)}`;
+  return `webhook ${String(id)} is ${String(status)}; nothing is sent until you run: posthorn webhooks ${command} ${String(id)}`;
 }
 
 const finished = new Set<unknown>(["completed", "cancelled", "failed"]);
 const pollMs = 250;
 const outcomeWaitMs = 3_000;
 
-/** Shows progress until the operation has ended. Waits while it is paused. */
+/** Shows progress until the operation has ended. Keeps waiting while the operation is paused. */
 export async function followOperation({ client, terminal }: ClientCall, started: Json): Promise<Json> {
   const progress = new Progress(terminal);
   let operation = started;
@@ -192,7 +192,7 @@ export async function followOperation({ client, terminal }: ClientCall, started:
 const barWidth = 30;
 const plainLineMs = 2_000;
 
-/** A live progress bar on terminals, periodic lines elsewhere. */
+/** Shows a live progress bar on terminals, and periodic lines elsewhere. */
 class Progress {
   readonly #terminal: Terminal;
   #lastLineAt = 0;

@@ -17,7 +17,7 @@ const words: Readonly<Record<FindingState, string>> = {
   not_applicable: "-",
 };
 
-/** Readable in logs, emails and any terminal. */
+/** Narrow enough to be readable in logs, emails and any terminal. */
 const widthMax = 80;
 
 /** Prints the table of findings, then failures with remedies, then the totals. */
@@ -59,7 +59,7 @@ function summaryOf(findings: readonly Finding[]): string {
   return `${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped, ${count("not_applicable")} not applicable`;
 }
 
-/** Wraps at spaces. Long words get their own line. */
+/** Wraps at spaces. Long words are put on separate lines. */
 function wrap(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
@@ -88,7 +88,10 @@ export function addCheckCommand(program: Command, invocation: Invocation): void 
     .option("--secret <secret>", "whsec_… or whsk_… of the webhook (default: POSTHORN_CHECK_SECRET)")
     .option("--token <token>", "bearer token that the receiver expects (default: POSTHORN_CHECK_TOKEN)")
     .option("--allow-valid", "also send valid messages, which the receiver may process")
-    .option("--scheme <name>", "signature scheme (default: the profile's first that matches the secret)")
+    .option(
+      "--scheme <name>",
+      "signature scheme (default: the profile's first scheme that matches the secret)",
+    )
     .option("--key-id <id>", "keyid of a shared secret in HTTP message signatures", defaultKeyId)
     .option("--event-type <type>", "event type of the messages", "posthorn.check")
     .option("--origin <name>", "DNS name for the CloudEvents handshake", "posthorn.localhost")
@@ -202,7 +205,7 @@ async function watchSender(port: number, call: Call): Promise<readonly Finding[]
       terminal.note("Send two events to it. The first gets 503 with Retry-After, the second a redirect.");
     },
     arrived: (requests, events) => {
-      if (isShown) terminal.redraw(`${requests} requests of ${events} events so far`);
+      if (isShown) terminal.redraw(`${requests} requests for ${events} events so far`);
     },
     signal: stop.signal,
   });
@@ -211,7 +214,7 @@ async function watchSender(port: number, call: Call): Promise<readonly Finding[]
   return findings;
 }
 
-/** An empty variable counts as unset. */
+/** An empty variable is treated as unset. */
 function given(text: string | undefined): string | null {
   return text === undefined || text === "" ? null : text;
 }
@@ -258,7 +261,7 @@ function urlOf(text: string): URL {
   const url = URL.parse(text);
   if (url === null || !["http:", "https:"].includes(url.protocol))
     throw new UsageError(`check takes a URL such as http://localhost:3000/hooks, not "${text}"`);
-  // Node would send them as an additional Authorization header.
+  // Node would send a user and password as an additional Authorization header.
   if (url.username !== "" || url.password !== "")
     throw new UsageError("the URL must not contain a user or password. Pass a bearer token with --token");
   url.hash = "";

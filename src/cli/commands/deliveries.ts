@@ -187,7 +187,7 @@ function addCancelCommand(deliveries: Command, invocation: Invocation): void {
   });
 }
 
-/** Adds the arguments and filters that select deliveries. */
+/** Adds the arguments and filters for selecting deliveries. */
 function addSelection(command: Command): Command {
   const filtered = addDeliveryFilters(command.argument("[delivery-ids...]"));
   return addFieldOptions(filtered, deliveryListFields, deliveryListOptions).option(
@@ -196,14 +196,14 @@ function addSelection(command: Command): Command {
   );
 }
 
-/** Null without filters. */
+/** Null if no filters are given. */
 function filterBody(options: OptionValues): Json | null {
   const { order: _, ...query } = deliveryFilterQuery(options) ?? {};
   const filter = { ...query, ...bodyOf(options, deliveryListFields, deliveryListOptions) };
   return Object.values(filter).some((value) => value !== undefined) ? filter : null;
 }
 
-/** Ids or a filter. Selecting everything requires `isAll`. */
+/** The selection: ids or a filter. Selecting everything requires `isAll`. */
 export function selectionBody(ids: readonly string[], filter: Json | null, isAll: boolean): Json {
   if (ids.length > 0) {
     if (filter !== null) throw new UsageError("pass ids or filters, not both");
@@ -230,7 +230,9 @@ function addRequestCommand(deliveries: Command, invocation: Invocation): void {
     terminal.data("");
     const body = Buffer.from(String(made["body_base64"]), "base64");
     terminal.data(
-      isUtf8(body) ? body.toString().split("\n").map(cellText).join("\n") : `${body.length} bytes, not text`,
+      isUtf8(body)
+        ? body.toString().split("\n").map(cellText).join("\n")
+        : `${body.length} bytes of binary data`,
     );
     for (const { parts, detail } of made["may_differ"] as readonly Json[])
       terminal.note(`may differ (${(parts as readonly string[]).join(", ")}): ${cellText(detail)}`);

@@ -25,7 +25,8 @@ export function addDemoCommand(program: Command, invocation: Invocation): void {
   command.option("--json", "print JSON, one object per step").action(async () => {
     const { json } = command.opts<{ json?: true }>();
     try {
-      // Not inside `demo`: TypeScript 7.0.2 does not rewrite imports in functions with `await using`.
+      // This code is not inside `demo`, because TypeScript 7.0.2 does not rewrite imports in functions with `await
+      // using`.
       const { startPosthorn } = await import("../../app/posthorn.ts");
       await demo(invocation.terminal(json === true), startPosthorn);
     } catch (error) {
@@ -112,7 +113,7 @@ class FlakyReceiver {
     const result = await this.check(delivery);
     const signature = result?.kind === "verified" ? "signature verified" : "signature not verified";
     if (isEarly) {
-      this.#story.tell("receiver", `${id}  ${signature}  answers 503, Retry-After: 1`);
+      this.#story.tell("receiver", `${id}  ${signature}  responds with 503, Retry-After: 1`);
       return { status: 503, headers: { "retry-after": "1" }, body: "being deployed" };
     }
     this.#story.tell("receiver", `${id}  ${signature}  answers 200`);

@@ -58,7 +58,7 @@ export function addEventCommands(program: Command, invocation: Invocation): void
 
   commands.one(
     "matches",
-    "show which webhooks an event was sent to, and why not to the others",
+    "show which webhooks an event was sent to, and why it was not sent to the others",
     id,
     (call, path) => printList(call, `${path}/matches`, matchColumns, "the tenant has no webhooks"),
     addPageOptions,

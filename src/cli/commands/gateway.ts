@@ -30,14 +30,16 @@ import type { Terminal } from "../terminal.ts";
 
 const { requestId, sourceId, last } = filterEvaluationFields;
 
-/** Adds the command that tries a filter before it is saved. */
+/** Adds the command that tests a filter before it is saved. */
 function addTryFilter(connections: Command, invocation: Invocation): void {
   const command = connections
     .command("try-filter")
-    .description("show which received messages a filter would forward, and why not the others")
+    .description(
+      "show which received messages a filter would forward, and why it would not forward the others",
+    )
     .argument("<filter>", 'filter of a connection, for example {"body":{"action":"opened"}}')
     .addOption(new FieldOption("--source <id>", sourceId))
-    .addOption(new FieldOption("--last <count>", last, "with --source, number of requests"))
+    .addOption(new FieldOption("--last <count>", last, "number of requests to evaluate, with --source"))
     .addOption(new FieldOption("--request <id>", requestId))
     .option("--message <json>", 'message to test, for example {"body":{"action":"closed"}}');
   clientCommand(command, invocation, async ({ client, terminal, args: [filter = ""], options }) => {
@@ -102,7 +104,7 @@ function printRequests(terminal: Terminal, found: Json): void {
     [
       `${count("matched")} of the last ${looked} would be forwarded, ${count("not_matched")} filtered out`,
       ...(count("not_examined") > 0 ? [`${count("not_examined")} unknown`] : []),
-      ...(count("not_routed") > 0 ? [`${count("not_routed")} rejected, duplicate or address check`] : []),
+      ...(count("not_routed") > 0 ? [`${count("not_routed")} rejected, duplicates or address checks`] : []),
     ].join("; "),
   );
   const samples = found["samples"] as Readonly<Record<string, readonly Json[]>>;
@@ -130,7 +132,7 @@ const requestColumns = {
 /** Adds the commands for sources, connections and requests. */
 export function addGatewayCommands(program: Command, invocation: Invocation): void {
   addSources(
-    program.command("sources").description("addresses that receive webhooks from others"),
+    program.command("sources").description("addresses that receive webhooks from other systems"),
     invocation,
   );
   addConnections(

@@ -59,7 +59,7 @@ async function register(order: {
     terminal.note(`nothing is sent yet: ${String((webhook["verification"] as Json)["detail"])}`);
   if (typeof webhook["secret"] === "string")
     terminal.note(
-      `${secretVariable}=${webhook["secret"]}${secrets.isKept ? "" : "  (changes with the next run)"}`,
+      `${secretVariable}=${webhook["secret"]}${secrets.isKept ? "" : "(changes on the next run)"}`,
     );
   terminal.note(`publish an event: ${programCommand} publish ${exampleType(types)}${client.urlFlag}`);
   return {
@@ -72,10 +72,10 @@ async function register(order: {
   };
 }
 
-/** Variable name that applications read. */
+/** The environment variable that applications read. */
 const secretVariable = "POSTHORN_WEBHOOK_SECRET";
 
-/** Reuses the secret of the last run, so that the application needs no new one. */
+/** Reuses the secret of the last run, so that the application does not need a new one. */
 async function createWithSecret(
   client: ApiClient,
   terminal: Terminal,
@@ -102,7 +102,7 @@ function tokenFor({ registration }: Profile): { readonly bearer_token?: string }
   return registration.bearerTokenRequired ? { bearer_token: randomBytes(24).toString("base64url") } : {};
 }
 
-/** The shared secret, if any, and the tenant's public key if a scheme uses it. */
+/** The shared secret, if there is one, and the tenant's public key if a scheme uses it. */
 async function secretsOf(webhook: Json, client: ApiClient, path: string): Promise<readonly string[]> {
   const { schemes } = webhook["signing"] as { readonly schemes: readonly SignatureSchemeName[] };
   const secret = webhook["secret"];
@@ -159,7 +159,7 @@ export function addListenCommand(program: Command, invocation: Invocation): void
     .option("--url <url>", "server URL (default: POSTHORN_URL or http://127.0.0.1:8080)")
     .option("--key <key>", "API key (default: POSTHORN_KEY, or data/admin.key for a local server)")
     .option("--json", "print JSON, one delivery per line")
-    .addHelpText("after", "\nVerification requests of senders are always granted.");
+    .addHelpText("after", "\nVerification requests from senders are always granted.");
   command.action(() => listen(command, invocation));
 }
 
@@ -171,7 +171,7 @@ async function listen(command: Command, invocation: Invocation): Promise<void> {
   const answer = answererOf(options, parts);
   const profile = profileOf(options);
   const secrets = options.list("secret") ?? [];
-  // Without --key-id such signatures fail, and the printed line explains the option.
+  // Without `--key-id`, HTTP message signatures with a shared secret fail, and the printed line explains the option.
   let check: Check = await createCheck({ secrets, profile, keyId: options.text("keyId") ?? "--key-id" });
   const receiver = await open(options, (delivery) => answer(delivery, terminal, check));
   const stopped = untilStopped(invocation);
@@ -337,7 +337,7 @@ async function forward(target: URL, { method, headers, body }: ReceivedDelivery)
   }
 }
 
-/** Retries localhost with IPv6: some programs listen only there, while the hosts file may list only IPv4. */
+/** Retries localhost with IPv6, because some programs listen only on IPv6 while the hosts file may list only IPv4. */
 async function fetchLocal(target: URL, init: RequestInit): Promise<Response> {
   try {
     return await fetch(target, init);
@@ -356,7 +356,7 @@ function isRefused(error: unknown): boolean {
   return codeOf(cause) === "ECONNREFUSED";
 }
 
-/** Real cause of a "fetch failed" error. For several addresses, all causes. */
+/** The actual cause of a "fetch failed" error. If several addresses were tried, all causes. */
 function causeOf(error: unknown): string {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   const seen = cause instanceof AggregateError ? cause.errors : [cause];

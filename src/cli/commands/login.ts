@@ -17,7 +17,9 @@ const namePattern = /^[a-z0-9][a-z0-9_-]{0,62}$/i;
 export function addLoginCommands(program: Command, invocation: Invocation): void {
   const login = program
     .command("login")
-    .description("save a server and key as a profile for --profile. Without a name, as the default profile")
+    .description(
+      "save a server and key as a profile for --profile. Without a name, saves the default profile",
+    )
     .argument("[name]", "profile name", profileNameDefault)
     .option("--url <url>", "server")
     .option("--key <key>", "API key. If omitted or -, read from standard input")
@@ -46,7 +48,7 @@ async function logIn(name: string, options: OptionValues, invocation: Invocation
     throw new UsageError("--url is required, for example --url https://posthorn.example.com");
   const { href: url } = parseServerUrl(given);
   const key = await keyOf(options, invocation);
-  // Validate before saving, so that a wrong key is reported now.
+  // Validates the key before saving it, so that a wrong key is reported immediately.
   const me = await new ApiClient(url, key).get("/v1/me");
   const path = saveProfiles(new Map([...readProfiles(invocation.env), [name, { url, key }]]), invocation.env);
   if (terminal.json)
@@ -76,7 +78,7 @@ function logOut(name: string, invocation: Invocation): void {
   saveProfiles(profiles, env);
   invocation
     .terminal(false)
-    .note(`deleted profile ${name}. The key itself stays valid until: posthorn keys revoke`);
+    .note(`deleted profile ${name}. The key itself stays valid until you revoke it: posthorn keys revoke`);
 }
 
 function listProfiles(options: OptionValues, invocation: Invocation): void {

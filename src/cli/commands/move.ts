@@ -16,7 +16,7 @@ interface MoveOptions {
   readonly json?: true;
 }
 
-/** Pause between rounds while servers still use the source. */
+/** Pause between rounds while servers are still using the source. */
 const pauseMs = 2_000;
 
 export function addMoveCommand(program: Command, invocation: Invocation): void {

@@ -23,7 +23,7 @@ export function addProblemCommands(program: Command, invocation: Invocation): vo
   const changes = (body: (call: ClientCall) => object) => acts("PATCH", "", body);
   const id = "<problem-id>";
 
-  commands.list("list problems, last changed first", columns, "no problems", problemFilterOptions);
+  commands.list("list problems, most recently changed first", columns, "no problems", problemFilterOptions);
   commands.get("show a problem", id);
   commands.one(
     "mute",

@@ -20,7 +20,7 @@ export function addPublishCommand(program: Command, invocation: Invocation): voi
       new FieldOption(
         "--idempotency-key <key>",
         eventFields.idempotencyKey,
-        "publishing the same key again within 24 h creates no second event",
+        "publishing again with the same key within 24 h creates no second event",
       ),
     )
     .addOption(new FieldOption("--priority <priority>", eventFields.priority, ""))

@@ -23,7 +23,7 @@ export function addServeCommand(program: Command, invocation: Invocation): void 
       throw startFailure(error);
     }
     reportUnhandled(running, invocation);
-    // Listen before reporting readiness: a supervisor may send a stop signal immediately.
+    // Register the signal handlers before reporting readiness, because a supervisor may send a stop signal immediately.
     const stopped = untilStopped(invocation);
     if (settings.dev) printWelcome(terminal, running);
     else

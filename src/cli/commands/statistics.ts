@@ -68,7 +68,7 @@ function withTime(command: Command): Command {
     .option("--until <time>", "end time (default: now)");
 }
 
-/** Mean for amounts, maximum for worst cases. */
+/** The mean for amounts, the maximum for worst cases. */
 const gaugeColumns: readonly Column<Json>[] = [
   { title: "FROM (UTC)", value: beginning },
   ...(

@@ -147,7 +147,7 @@ function addListCommand(webhooks: Command, invocation: Invocation): void {
   });
 }
 
-/** `webhook ID to URL, with 3 waiting deliveries, which are cancelled`. */
+/** Returns text such as `webhook ID to URL, with 3 waiting deliveries, which are cancelled`. */
 async function describeDeletion(client: ApiClient, path: string): Promise<string> {
   const { id, url } = await client.get(path);
   let waiting = 0;
@@ -162,7 +162,7 @@ async function describeDeletion(client: ApiClient, path: string): Promise<string
   return `${head}, with ${isMore ? "more than " : ""}${waiting} waiting deliveries, which are cancelled`;
 }
 
-/** Limits counting to one page per status. */
+/** Counting is limited to one page per status. */
 const countedMax = 250;
 
 const eventsOption = () =>

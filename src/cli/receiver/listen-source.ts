@@ -15,7 +15,7 @@ import type { Permission } from "./verification.ts";
 /** A gateway request, as forwarded to this machine. */
 interface FollowedRequest {
   readonly delivery: ReceivedDelivery;
-  /** Scheme that the gateway verified. */
+  /** The scheme that the gateway verified. */
   readonly scheme: string;
   readonly id: string;
   readonly type: string | null;
@@ -23,10 +23,10 @@ interface FollowedRequest {
 
 const everyMs = 1_000;
 const pageRows = 100;
-/** Pages per poll. Further requests are reported as missed. */
+/** Maximum pages per poll. Additional requests are reported as missed. */
 const pagesMax = 10;
 
-/** Authentic requests, whether or not a connection forwarded them. */
+/** Outcomes of authentic requests, whether or not a connection forwarded them. */
 const wantedOutcomes = new Set(["accepted", "ignored", "failed"]);
 
 async function findSource(client: ApiClient, name: string): Promise<Json> {
@@ -47,20 +47,24 @@ async function findSource(client: ApiClient, name: string): Promise<Json> {
   throw new CommandFailure(
     source === undefined ? `source ${name} does not exist` : `several sources match ${name}`,
     source === undefined
-      ? [names === "" ? "Add one with /ui/sources/new or POST /v1/sources." : `Available sources: ${names}`]
+      ? [
+          names === ""
+            ? "Add one at /ui/sources/new or with POST /v1/sources."
+            : `Available sources: ${names}`,
+        ]
       : [`Use one of these ids: ${found.map((one) => String(one["id"])).join(", ")}`],
   );
 }
 
 /**
- * Polls the request log once a second, so that the server does not need to reach this machine. New requests go to
- * `receive`, oldest first; rejected ones go to `reject`.
+ * Polls the request log once per second, so that the server does not have to reach this machine. New requests are
+ * passed to `receive`, oldest first; rejected ones are passed to `reject`.
  */
 export async function followSource(order: {
   readonly client: ApiClient;
   readonly sourceId: string;
   readonly signal: AbortSignal;
-  /** Called when following has started. Later requests are not missed. */
+  /** Called when polling has started. From then on, no request is missed. */
   readonly begun: () => void;
   readonly receive: (request: FollowedRequest) => Promise<void>;
   readonly reject: (row: Json) => void;
@@ -69,7 +73,7 @@ export async function followSource(order: {
   const { client, sourceId, signal } = order;
   const before = await newest(client, sourceId, pageRows);
   const seen = new Set(before.map(idOf));
-  // Older requests that were not on the first page are not new.
+  // Requests that are older than the first page are not new.
   const floor = before.length < pageRows ? "" : idOf(before.at(-1) ?? {});
   order.begun();
   while (!(await isAborted(signal))) {
@@ -149,10 +153,10 @@ export async function listenToSource(order: {
   readonly client: ApiClient;
   readonly terminal: Terminal;
   readonly parts: PrintedParts;
-  /** Signs forwarded requests like a webhook with these secrets. */
+  /** Signs forwarded requests with these secrets, as a webhook would. */
   readonly secrets: readonly string[];
   readonly stopped: Promise<unknown>;
-  /** Null only prints. */
+  /** If null, requests are only printed. */
   readonly forward: ((delivery: ReceivedDelivery) => Promise<ReceiverAnswer>) | null;
 }): Promise<void> {
   const { name, client, terminal, parts, secrets, stopped, forward } = order;
@@ -199,7 +203,7 @@ function signerOf(secrets: readonly string[]): Signer {
   return prepareSigner(keys);
 }
 
-/** Signs the request like the profile `standard`. */
+/** Signs the request in the same way as the profile `standard`. */
 function signed({ id, delivery }: FollowedRequest, sign: Signer): ReceivedDelivery {
   const timestampSeconds = Math.floor(Date.now() / 1_000);
   const headers = {
@@ -210,20 +214,20 @@ function signed({ id, delivery }: FollowedRequest, sign: Signer): ReceivedDelive
   return { ...delivery, headers: { ...delivery.headers, ...headers } };
 }
 
-/** A request to `posthorn listen`, as printed. */
+/** A request to `posthorn listen` in the form in which it is printed. */
 export interface Arrival {
   readonly delivery: ReceivedDelivery;
   readonly answer: ReceiverAnswer;
-  /** Null without a key, or with nothing to verify. */
+  /** Null if there is no key, or if the request has nothing to verify. */
   readonly verification: Verification | null;
-  /** Verification request before the first delivery. Null for a delivery. */
+  /** The kind of verification request that precedes the first delivery. Null for a delivery. */
   readonly question: Permission["question"] | null;
   readonly parts: PrintedParts;
-  /** Id and event type, if already known. */
+  /** Id and event type, if they are already known. */
   readonly known?: { readonly id: string; readonly type: string | null };
 }
 
-/** Parts printed below the line. */
+/** Which parts are printed below the line. */
 export interface PrintedParts {
   readonly headers: boolean;
   readonly payload: boolean;
@@ -258,7 +262,7 @@ export function printArrival(terminal: Terminal, arrival: Arrival): void {
     method === "POST" ? cellText(type) : cellText(method),
     cellText(method === "OPTIONS" ? (headers["webhook-request-origin"] ?? null) : id),
     terminal.outStyle(style, withScheme(arrival)),
-    `answered ${answer.status}`,
+    `responded with ${answer.status}`,
     ...(path === "/" ? [] : [cellText(path)]),
   ];
   terminal.data(cells.join("  "));
@@ -279,16 +283,16 @@ function headerLines({ headers }: ReceivedDelivery): readonly string[] {
   return Object.entries(headers).map(([name, value]) => `${cellText(name)}: ${cellText(value)}`);
 }
 
-/** Formatted JSON, other text unchanged, or the number of bytes. */
+/** JSON is formatted, other text is returned unchanged, and for binary data the number of bytes is returned. */
 function payloadLines(body: Uint8Array): readonly string[] {
-  if (!isUtf8(body)) return [`${body.length} bytes, not text`];
+  if (!isUtf8(body)) return [`${body.length} bytes of binary data`];
   const text = Buffer.from(body).toString("utf8");
   const value = tryParseJson(text);
   const shown = value === undefined || !keepsNumbers(text) ? text : JSON.stringify(value, null, 2);
   return shown.split("\n").map(cellText);
 }
 
-/** Whether parsing and formatting keeps all numbers exact. */
+/** Whether parsing and formatting keep all numbers exact. */
 function keepsNumbers(text: string): boolean {
   return !/\d{16}|\d\.\d{15}|\d[eE]/.test(text);
 }
@@ -322,7 +326,7 @@ function unquoted(key: string | undefined): string | null {
   return key === undefined ? null : key.replace(/^"(.*)"$/, "$1");
 }
 
-/** Event type as the profiles send it. Messages of `event-delivery` do not contain it. */
+/** The event type as the profiles send it. Messages of the profile `event-delivery` do not contain it. */
 function eventTypeOf({ headers, body }: ReceivedDelivery): string | null {
   const named = headers["ce-type"] ?? headers["x-webhook-event"];
   if (named !== undefined) return named;

@@ -12,7 +12,7 @@ export interface ReceivedDelivery {
 }
 
 export interface ReceiverAnswer {
-  /** Why the forward target did not respond, for the terminal. */
+  /** Why the forward target did not respond; shown in the terminal. */
   readonly failure?: string;
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;

@@ -15,7 +15,7 @@ export class ListenSecrets {
   constructor(
     env: Readonly<Record<string, string | undefined>>,
     server: string,
-    /** 0 for any port. */ port: number,
+    /** 0 means any port. */ port: number,
   ) {
     this.#path = ownFile("listen.json", env);
     this.#name = `${server} ${port}`;
@@ -42,13 +42,13 @@ export class ListenSecrets {
     }
   }
 
-  /** Marks that this run uses another secret. */
+  /** Records that this run uses a different secret. */
   leave(): void {
     this.#isKept = false;
   }
 }
 
-/** A sender's verification request, with its response. */
+/** A sender's verification request together with its response. */
 export interface Permission {
   readonly question: "handshake" | "challenge";
   readonly answer: ReceiverAnswer;
@@ -76,21 +76,21 @@ async function handshake({ method, path, headers, body }: ReceivedDelivery): Pro
   }
 }
 
-/** Verifies the signature of a delivery. Null without a secret. */
+/** Verifies the signature of a delivery. Null if there is no secret. */
 export type Check = (delivery: ReceivedDelivery) => Promise<Verification | null>;
 
 export interface CheckKeys {
-  /** `whsec_…`, `whsk_…` and `whpk_…` keys. Several during a rotation. */
+  /** `whsec_…`, `whsk_…` and `whpk_…` keys. There may be several during a rotation. */
   readonly secrets: readonly string[];
-  /** Limits the accepted schemes. Null accepts every scheme that matches a key. */
+  /** Limits the accepted schemes to those of the profile. If null, every scheme that matches a key is accepted. */
   readonly profile: Profile | null;
   /** `keyid` of shared secrets in HTTP message signatures. */
   readonly keyId: string;
 }
 
 /**
- * Verifies with the receiver kit, which is loaded on demand. Throws a UsageError that describes the problem of a
- * secret, never its value.
+ * Verifies with the receiver kit, which is loaded on demand. Throws a UsageError that describes what is wrong with a
+ * secret, but never its value.
  */
 export async function createCheck({ secrets, profile, keyId }: CheckKeys): Promise<Check> {
   if (secrets.length === 0) return () => Promise.resolve(null);

@@ -7,7 +7,7 @@ export interface OutboxEntry {
   readonly event: string;
   /** Number of claims, including this one. */
   readonly attempts: number;
-  /** Unix milliseconds; the time of this claim if it is the first. */
+  /** Without the query, which may contain private data. */
   readonly firstClaimedAt: number;
 }
 
@@ -22,8 +22,8 @@ export interface ParkedEntry {
  * Stores waiting events. `put` belongs to the transaction of the application. The outbox's own statements must run
  * separately and never become part of it.
  *
- * - `claim` returns the oldest entries in the order of `put`, and nothing while another claim holds: one process
- *   publishes at a time, and order is kept. An unfinished claim releases its entries at `leaseUntil`.
+ * - `claim` returns the oldest entries in the order of `put`, and nothing while another claim holds entries: one process
+ *   publishes at a time, and order is preserved. An unfinished claim releases its entries at `leaseUntil`.
  * - `done`, `release` and `park` change only entries that this claim (`token`) still holds.
  */
 export interface OutboxStore<
@@ -34,7 +34,7 @@ export interface OutboxStore<
   claim(token: string, now: number, leaseUntil: number, limit: number): Promise<readonly OutboxEntry[]>;
   /** Removes published entries. */
   done(token: string, ids: readonly string[]): Promise<void>;
-  /** Returns entries, which wait until `dueAt` at the earliest. */
+  /** Releases entries, which wait at least until `dueAt`. */
   release(token: string, ids: readonly string[], dueAt: number): Promise<void>;
   /** Parks entries that cannot be published unchanged; a person has to decide. */
   park(token: string, id: string, parkedAt: number, error: string): Promise<void>;
@@ -42,14 +42,17 @@ export interface OutboxStore<
   counts(): Promise<{ readonly waiting: number; readonly parked: number }>;
   /** Oldest first. */
   listParked(limit: number): Promise<readonly ParkedEntry[]>;
-  /** Makes a parked entry due again, with `event` as its new content if given. False if it does not exist. */
+  /**
+   * Makes a parked entry due again, with `event` as its new content if given. Returns false if the entry does not
+   * exist.
+   */
   requeue(id: string, event: string | null): Promise<boolean>;
   discard(id: string): Promise<boolean>;
 }
 
 export const outboxTable = "posthorn_outbox";
 
-/** The row of both databases; PostgreSQL returns numbers as strings. */
+/** A row of both databases; PostgreSQL returns numbers as strings. */
 export interface OutboxRow {
   readonly position: number | string;
   readonly id: string;

@@ -21,17 +21,17 @@ interface Round {
 }
 
 const entriesMax = 100;
-/** The server accepts 16 MiB per call; text may grow when it is encoded. */
+/** The server accepts 16 MiB per call; the text may grow when it is encoded. */
 const batchCharactersMax = 4 * 1_024 * 1_024;
 /** How long other processes wait if a process dies in the middle of a batch. */
 const leaseMs = 60_000;
 /** Time limit for all calls of a batch, so that the lease outlives them. */
 const batchMsMax = 40_000;
 const releaseBounds = { delayMsMin: 1_000, delayMsMax: 30_000 };
-/** The server keeps a key for 24 hours. An event that was first tried earlier may already be published. */
+/** The server keeps a key for 24 hours. An event whose first attempt was earlier may already be published. */
 const keyLifeMs = 23 * 3_600_000;
 
-/** Errors of a single event that may pass with time. All others are faults of the event itself. */
+/** Transient errors of a single event. All other errors are caused by the event itself. */
 const passingCodes: ReadonlySet<string> = new Set([
   "event_in_progress",
   "rate_limited",
@@ -78,7 +78,7 @@ class OutboxPublisher {
           await this.#release(rest, of, error);
           throw error;
         }
-        // Halve the batch until the faulty event is alone. A batch that is too large would be too large again.
+        // Halve the batch until the faulty event is alone. A batch that is too large would be refused again.
         countMax = Math.ceil(batch.length / 2);
         if (error.code === "payload_too_large") this.#charactersMax = Math.floor(lengthOf(batch) / 2);
         continue;
@@ -128,7 +128,10 @@ class OutboxPublisher {
     }
   }
 
-  /** Ids of events that the server already has, among those tried so long ago that their keys may have expired. */
+  /**
+   * Ids of events that the server already has, among those whose first attempt is so old that their keys may have
+   * expired.
+   */
   async #knownAlready(batch: readonly OutboxEntry[], signal: AbortSignal): Promise<ReadonlySet<string>> {
     const { client, time } = this.#options;
     const known = new Set<string>();
@@ -139,7 +142,8 @@ class OutboxPublisher {
         const { data } = await client.call<EventList>("GET", "/v1/events", { query, signal });
         if (data.length > 0) known.add(id);
       } catch (error) {
-        // A key that may only publish cannot look events up. Publishing twice is better than never.
+        // A key that may only publish cannot look up events. In that case the events are published again, because a
+        // duplicate is better than a lost event.
         if (!(error instanceof ApiError) || error.status !== 403) throw error;
       }
     }
@@ -179,7 +183,7 @@ class OutboxPublisher {
 
 const surePauses = 12;
 
-/** Refusals caused by the events of a call; 401, 403, 404 and the like concern the caller or the URL. */
+/** Refusals caused by the events of a call; 401, 403, 404 and similar statuses are caused by the caller or the URL. */
 const eventStatuses: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
 function isAboutEvents(error: unknown): error is ApiError {
@@ -195,7 +199,7 @@ function lengthOf(entries: readonly OutboxEntry[]): number {
   return entries.reduce((sum, { event }) => sum + event.length, 0);
 }
 
-/** As many as fit, but at least one. */
+/** As many entries as fit, but at least one. */
 function beginning(entries: readonly OutboxEntry[], charactersMax: number): readonly OutboxEntry[] {
   let characters = 0;
   const end = entries.findIndex(
@@ -209,17 +213,19 @@ function problemText({ code, detail, errors = [] }: Problem): string {
 }
 
 // An outbox stores events in the application's database, in the same transaction as its own data, and publishes them
-// afterwards. If the application dies in between, the next run publishes them; the server recognises by key what it
-// already has.
+// afterwards. If the application crashes in between, the next run publishes them; the server recognises events that it
+// already has by their keys.
 
 export interface OutboxOptions<Transaction, Put extends void | Promise<void>> {
   readonly client: Pick<Client<never>, "call">;
   readonly store: OutboxStore<Transaction, Put>;
-  /** Interval to poll for events from other processes; default 1,000. */
+  /** Interval in milliseconds for polling for events from other processes; defaults to 1,000. */
   readonly pollMs?: number;
-  /** Transient failures: the server is unavailable, the database is locked. The outbox retries automatically. */
+  /**
+   * Called on transient failures: the server is unavailable, the database is locked. The outbox retries automatically.
+   */
   readonly onError?: (error: unknown) => void;
-  /** The server will never accept this event unchanged. It waits for `requeue` or `discard`. */
+  /** Called when the server permanently refuses an event. The event waits for `requeue` or `discard`. */
   readonly onParked?: (entry: ParkedEntry) => void;
   /** For tests. */
   readonly time?: Time;
@@ -251,7 +257,7 @@ export class Outbox<
 
   /**
    * Stores an event and returns its idempotency key. If a transaction is given, the event is part of it; call `wake`
-   * after the commit, otherwise the next poll publishes it.
+   * after the commit, or the event waits for the next poll.
    */
   add(
     event: EventOf<Events>,
@@ -269,7 +275,7 @@ export class Outbox<
     return added as Put extends Promise<void> ? Promise<string> : string;
   }
 
-  /** Polls for events now. */
+  /** Polls for events immediately. */
   wake(): void {
     this.#wake.abort();
   }
@@ -281,7 +287,7 @@ export class Outbox<
     this.#running = { stop, done: this.#run(stop.signal) };
   }
 
-  /** Resolves when nothing is in flight. Waiting events stay. */
+  /** Stops publishing and resolves when nothing is in flight. Waiting events stay in the database. */
   async stop(): Promise<void> {
     const running = this.#running;
     running?.stop.abort();
@@ -311,7 +317,10 @@ export class Outbox<
     return this.#store.listParked(limit);
   }
 
-  /** Publishes a parked event again, with `event` as its new content if given. False if no parked event has this id. */
+  /**
+   * Publishes a parked event again, with `event` as its new content if given. Returns false if no parked event has this
+   * id.
+   */
   async requeue(id: string, event?: EventOf<Events>): Promise<boolean> {
     const text = event === undefined ? null : JSON.stringify({ ...event, idempotency_key: id });
     const isThere = await this.#store.requeue(id, text);

@@ -12,7 +12,7 @@ import {
 export type { PostgresQueryable } from "../../domain/application-database.ts";
 
 export interface PostgresOutboxOptions {
-  /** With an optional schema prefix; default `posthorn_outbox`. */
+  /** Optionally with a schema prefix; defaults to `posthorn_outbox`. */
   readonly table?: string;
 }
 
@@ -56,8 +56,8 @@ function statements(table: string) {
   const among = "token = $1 AND id = ANY ($2::text[])";
   return {
     put: `INSERT INTO ${table} (id, event) VALUES ($1, $2)`,
-    // Two concurrent claims select the same oldest rows. The second one waits for the first and finds them no longer
-    // due, but it misses entries that were stored in between; `giveBack` handles that.
+    // Two concurrent claims select the same oldest rows. The second claim waits for the first and finds these rows no
+    // longer due, but it misses entries that were stored in between; `giveBack` handles that case.
     claim: `UPDATE ${table} SET token = $1, due_at = $2, attempts = attempts + 1,
         first_claimed_at = coalesce(first_claimed_at, $3)
       WHERE parked_at IS NULL AND due_at <= $3
@@ -65,9 +65,9 @@ function statements(table: string) {
         AND position IN (SELECT position FROM ${table} WHERE parked_at IS NULL AND due_at <= $3
           ORDER BY position LIMIT $4)
       RETURNING position, id, event, attempts, first_claimed_at`,
-    // A claim returns all its entries if a claim that was committed in the meantime has older ones, or an older entry
-    // is not due yet, because newer entries must not overtake it. It is a separate statement, because the claim cannot
-    // see other claims that began before it (READ COMMITTED).
+    // A claim returns all its entries if a claim that was committed in the meantime has older ones, or if an older
+    // entry is not due yet, because newer entries must not overtake it. This is a separate statement, because the claim
+    // cannot see other claims that began before it (READ COMMITTED).
     giveBack: `UPDATE ${table} SET token = NULL, due_at = 0, attempts = attempts - 1
       WHERE token = $1 AND EXISTS (SELECT FROM ${table} WHERE parked_at IS NULL AND due_at > $2 AND token IS DISTINCT FROM $1
         AND position < (SELECT max(position) FROM ${table} WHERE token = $1))`,
@@ -82,13 +82,13 @@ function statements(table: string) {
   };
 }
 
-/** Creates the table if it is missing. For a migration of the application, or for its startup. */
+/** Creates the table if it is missing. Use it in a migration of the application, or at its startup. */
 export async function createPostgresOutboxTable(
   queryable: PostgresQueryable,
   options: PostgresOutboxOptions = {},
 ): Promise<void> {
   const table = checkedTable(options.table ?? outboxTable, true);
-  // One call without values is one transaction; the lock prevents races between processes that start together.
+  // One call without values is one transaction; the lock prevents races between processes that start concurrently.
   await queryable.query(`
     SELECT pg_advisory_xact_lock(hashtextextended('posthorn-client-tables', 0));
     CREATE TABLE IF NOT EXISTS ${table} (

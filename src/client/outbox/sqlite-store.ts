@@ -12,7 +12,7 @@ import {
 export type { SqliteDatabase } from "../../domain/application-database.ts";
 
 export interface SqliteOutboxOptions {
-  /** Default `posthorn_outbox`. */
+  /** Defaults to `posthorn_outbox`. */
   readonly table?: string;
 }
 

@@ -1,6 +1,6 @@
 import type { AddressClass } from "./address-policy.ts";
 
-/** First and last address of every block, and the neighbours outside. */
+/** First and last address of every block, and the adjacent addresses outside the block. */
 export const addressBoundaries: readonly (readonly [AddressClass, ...string[]])[] = [
   ["public", "1.0.0.0", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0"],
   ["public", "126.255.255.255", "128.0.0.0", "169.253.255.255", "169.255.0.0", "172.15.255.255"],
@@ -46,7 +46,7 @@ export const addressBoundaries: readonly (readonly [AddressClass, ...string[]])[
   ["public", "2001:200::1", "2001:4860:4860::8888", "2003::1", "2606:4700:4700::1111"],
   ["public", "2001:db7:ffff::1", "2001:db9::1", "2620:4f:7fff::1", "2620:4f:8001::1", "2a00::1"],
   ["public", "3fff:1000::1", "3ffd::1", "2000::1", "2400::5eff:a00:1", "2400::1:5efe:a00:1"],
-  // Mapped IPv4 is the address that the socket would really connect to.
+  // The socket would connect to the mapped IPv4 address.
   ["public", "::ffff:8.8.8.8", "::ffff:808:808", "0:0:0:0:0:ffff:8.8.8.8", "::FFFF:8.8.8.8"],
   ["loopback", "::ffff:127.0.0.1", "::ffff:7f00:1", "0000:0000:0000:0000:0000:ffff:7f00:0001"],
   ["private", "::ffff:10.0.0.1", "::ffff:a00:1", "::ffff:c0a8:101", "::ffff:192.168.1.1"],

@@ -17,7 +17,7 @@ describe("address classes", () => {
 
 const ipv4 = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255)).map((parts) => parts.join("."));
 
-/** Half of the addresses are in or next to a special block, because a random one almost never is. */
+/** Half of the addresses are in or next to a special block, because a random address almost never is. */
 const ipv6 = fc
   .tuple(
     fc.oneof(

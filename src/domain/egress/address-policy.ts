@@ -13,7 +13,7 @@ import { isIPv4, isIPv6 } from "node:net";
  * virtual host (168.63.129.16).
  */
 
-/** `malformed` means not an IP address, or one with a zone where zones are not valid. */
+/** `malformed` means that the text is not an IP address, or that it has a zone where zones are not valid. */
 export type AddressClass = "public" | NonPublicAddressClass;
 
 /** Stable codes, shown to webhook owners. */
@@ -114,7 +114,7 @@ interface ClassBlock extends Block {
   readonly addressClass: NonPublicAddressClass;
 }
 
-/** An entry of the allow-list is not a CIDR block. Thrown at startup, so the message names the entry. */
+/** An entry of the allow-list is not a CIDR block. Thrown at startup, so the message contains the entry. */
 export class InvalidCidrError extends Error {
   override readonly name = "InvalidCidrError";
   readonly code = "invalid_cidr";
@@ -131,12 +131,12 @@ export type AddressJudgement =
   | {
       readonly allowed: false;
       readonly addressClass: NonPublicAddressClass;
-      /** A sentence for people, without the address. */
+      /** A human-readable sentence, without the address. */
       readonly reason: string;
     };
 
 export interface AddressPolicy {
-  /** Development mode: URLs may also use names of this machine. */
+  /** Development mode: URLs may also use names of the local machine. */
   readonly allowLoopback: boolean;
   /** Judges an address in text form; anything that is not an IP address is refused as `malformed`. */
   judge(address: string): AddressJudgement;
@@ -245,7 +245,7 @@ function ipv4Value(text: string): bigint {
   return text.split(".").reduce((value, part) => (value << 8n) | BigInt(part), 0n);
 }
 
-/** Expects valid text. */
+/** Expects a valid IPv6 address. */
 function ipv6Value(text: string): bigint {
   const [head = "", tail] = text.split("::");
   const before = hextets(head);
@@ -284,7 +284,9 @@ function isLocalName(host: string): boolean {
   return host === "localhost" || host.endsWith(".localhost");
 }
 
-/** Node appends a port to an IPv6 address without brackets: as one more group, or as a ninth. */
+/**
+ * Node appends the port to an IPv6 address without brackets, where it looks like one more group, or like a ninth one.
+ */
 function addressIn(found: string): string | null {
   if (!found.includes(":")) return found;
   const withoutZone = found.replace(/%.*$/, "");

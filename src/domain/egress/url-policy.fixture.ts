@@ -1,6 +1,6 @@
 /**
- * Boundary table for URLs in production: our own cases, some of WPT's (IP literals in every notation), and the three
- * attacks that TS16 prints.
+ * Boundary table for URLs in production: our own cases, some from WPT (IP literals in every notation), and the three
+ * attacks listed in TS16.
  */
 import { type UrlRefusalCode, urlLengthMax } from "./url-policy.ts";
 

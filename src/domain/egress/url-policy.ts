@@ -7,7 +7,7 @@
  */
 import type { AddressPolicy } from "./address-policy.ts";
 
-/** WDS-171; in characters, both as given and as normalised. */
+/** Maximum length of a URL in characters, both as given and as normalised (WDS-171). */
 export const urlLengthMax = 2048;
 
 /** Stable codes for a refused URL. */
@@ -28,11 +28,11 @@ export type UrlRefusalCode = (typeof urlRefusalCodes)[number];
 
 export interface UrlRules {
   readonly policy: AddressPolicy;
-  /** Also accept `http:`, in development only (TS16-25). */
+  /** Whether to accept `http:` as well, in development only (TS16-25). */
   readonly allowHttp: boolean;
   /**
-   * Accept single-label names and names under private suffixes such as `.internal`. For installations whose allow-list
-   * opens a private network; the resolved addresses are still judged. Off by default.
+   * Whether to accept single-label names and names under private suffixes such as `.internal`. Meant for installations
+   * whose allow-list opens a private network; the resolved addresses are still judged. Off by default.
    */
   readonly allowInternalNames?: boolean;
 }
@@ -40,18 +40,18 @@ export interface UrlRules {
 export type UrlJudgement =
   | {
       readonly kind: "ok";
-      /** Normalised; this form is stored, shown and called. */
+      /** The normalised URL. This form is stored, shown and called. */
       readonly url: string;
       /** Scheme, host and any non-default port, such as `https://example.com:8443`. */
       readonly origin: string;
-      /** Without brackets around IPv6. */
+      /** Host name without the brackets of IPv6 addresses. */
       readonly hostname: string;
       /** The IP address if the host is one, otherwise null. */
       readonly literalAddress: string | null;
     }
   | UrlRefusal;
 
-/** `detail` is a sentence for readers that never repeats the URL, which may contain a token. */
+/** `detail` is a human-readable sentence that never repeats the URL, which may contain a token. */
 export interface UrlRefusal {
   readonly kind: "refused";
   readonly code: UrlRefusalCode;
@@ -108,7 +108,7 @@ function judgeRawText(text: string): UrlRefusal | null {
   return judgeRawAuthority(text.slice(scheme.length + 1));
 }
 
-/** `rest` is what follows `https:`. The parser silently drops empty parts, so they are visible only here. */
+/** `rest` is the part after `https:`. The parser silently drops empty parts, so they can be detected only here. */
 function judgeRawAuthority(rest: string): UrlRefusal | null {
   if (!rest.startsWith("//")) return refused("unparsable", "two slashes must follow the scheme");
   if (rest.includes("#")) return refused("fragment", "a fragment is not accepted because it is never sent");
@@ -125,7 +125,7 @@ function judgeParts(url: URL, rules: UrlRules): UrlRefusal | null {
   if (url.protocol !== "https:" && !rules.allowHttp) {
     return refused("scheme", "the scheme must be https");
   }
-  // The raw text has been checked already; this guards against differences between the two interpretations.
+  // The raw text has already been checked. This check guards against differences between the two interpretations.
   if (url.username !== "" || url.password !== "") {
     return refused("credentials", "user name and password are not accepted in a URL");
   }

@@ -1,9 +1,13 @@
-/** Shared, because it is made for every answer. Without `stream` a decoder keeps nothing between two calls. */
+/**
+ * Shared, because creating one for every response is expensive. Without `stream`, a decoder keeps no state between
+ * calls.
+ */
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * The text of a body, or of its beginning, for people: by its byte order mark, by the charset of its Content-Type, or by what
- * its bytes look like. Never throws. A character that is cut off at the end is left out.
+ * A body, or its beginning, as human-readable text. The encoding is taken from the byte order mark, then from the
+ * charset of the Content-Type, and otherwise guessed from the bytes. Never throws. A character that is truncated at the
+ * end is omitted.
  */
 export function bodyText(bytes: Uint8Array, contentType?: string): string {
   const label = markedCharset(bytes) ?? charsetOf(contentType) ?? unmarkedUtf16(bytes);
@@ -19,7 +23,7 @@ function wholeUtf8(bytes: Uint8Array): string | null {
   }
 }
 
-/** Null for bytes that are not UTF-8: without a charset that is mostly Latin-1, which was HTTP's default once. */
+/** Null for bytes that are not UTF-8. Without a charset these are mostly Latin-1, the former default of HTTP. */
 function cutUtf8(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });
@@ -28,7 +32,7 @@ function cutUtf8(bytes: Uint8Array): string | null {
   }
 }
 
-/** Null where it names none, or one that is not known. */
+/** Null if the Content-Type names no charset, or an unknown one. */
 export function charsetOf(contentType: string | undefined): string | null {
   const name =
     contentType === undefined ? undefined : /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(contentType)?.[1];
@@ -51,7 +55,7 @@ function markedCharset(bytes: Uint8Array): string | null {
   return first === 0xfe && second === 0xff ? "utf-16be" : null;
 }
 
-/** Texts that begin with two ASCII characters, as JSON, XML and HTML do. */
+/** UTF-16 text that begins with two ASCII characters, as JSON, XML and HTML do. */
 function unmarkedUtf16(bytes: Uint8Array): string | null {
   const first = bytes[0] ?? 0;
   const second = bytes[1] ?? 0;

@@ -3,9 +3,9 @@
  * lower-case hexadecimal. Null for unknown values.
  */
 export interface ClientCertificateSeen {
-  /** Of the DER-encoded certificate. */
+  /** SHA-256 of the DER-encoded certificate. */
   readonly certificateSha256: string;
-  /** Of its public key: SubjectPublicKeyInfo in DER. */
+  /** SHA-256 of its public key (SubjectPublicKeyInfo in DER). */
   readonly publicKeySha256: string | null;
   /** Unix seconds. */
   readonly validSeconds: { readonly from: number; readonly to: number } | null;

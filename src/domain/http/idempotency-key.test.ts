@@ -139,7 +139,7 @@ describe("reading a key", () => {
     );
     fc.assert(
       fc.property(raw, (text) => {
-        // The peer refuses a date with trailing characters; RFC 9651, section 4.2.9, ends a date at the first
+        // The peer library refuses a date with trailing characters; RFC 9651, section 4.2.9, ends a date at the first
         // non-digit.
         fc.pre(!/@-?\d+\D/.test(text));
         let oracle: unknown = null;

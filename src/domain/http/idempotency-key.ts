@@ -6,10 +6,13 @@
  */
 import { parseItem } from "./structured-fields.ts";
 
-/** Characters of a key, without quotes and escapes. */
+/** Maximum characters of a key, without quotes and escapes. */
 const idempotencyKeyLengthMax = 255;
 
-/** Longer raw values are refused without parsing; the longest valid key, fully escaped, takes 512. */
+/**
+ * Maximum length of a raw value. Longer values are refused without parsing; the longest valid key, fully escaped, takes
+ * 512 characters.
+ */
 const rawLengthMax = 1024;
 
 /** Stable codes for a header value without a usable key. */
@@ -29,7 +32,7 @@ export type ParsedKey =
   | {
       readonly kind: "ok";
       readonly key: string;
-      /** `bare` only in lenient mode. Both forms of the same characters are the same key. */
+      /** `bare` occurs only in lenient mode. Both forms of the same characters are the same key. */
       readonly form: "string" | "bare";
     }
   | { readonly kind: "malformed"; readonly reason: KeyMalformedReason };
@@ -115,7 +118,7 @@ function malformed(reason: KeyMalformedReason): {
   return { kind: "malformed", reason };
 }
 
-/** The problem bodies of the Idempotency-Key draft, "Error Handling". `type` links to the documentation. */
+/** The problem bodies of the Idempotency-Key draft, section "Error Handling". `type` links to the documentation. */
 export interface IdempotencyProblem {
   readonly status: 400 | 409 | 422;
   readonly title: string;

@@ -2,8 +2,8 @@ import { isIPv6 } from "node:net";
 import { parseAddress } from "../egress/address-policy.ts";
 
 /**
- * The key by which per-address limits count. A provider's customer has a whole /64 of IPv6 addresses and could use
- * another one for each request. IPv4 addresses count individually, even if a socket shows them as IPv6.
+ * The key by which per-address limits count. A provider's customer has a whole /64 of IPv6 addresses and could use a
+ * different one for each request. IPv4 addresses count individually, even if a socket shows them as IPv6.
  */
 export function clientNetwork(address: string): string {
   const plain = address.replace(/%.*$/s, "").toLowerCase();
@@ -15,7 +15,7 @@ export function clientNetwork(address: string): string {
   return `${[112, 96, 80, 64].map((from) => part(from, 16).toString(16)).join(":")}::/64`;
 }
 
-/** True for the names and addresses of this machine. */
+/** True for the names and addresses of the local machine. */
 export function isLoopbackHost(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
 }

@@ -36,7 +36,7 @@ describe("custom headers", () => {
     assert.deepEqual(judgeCustomHeaders({}), []);
   });
 
-  // Written out instead of imported: reserved names, and names that can reframe or reroute a request.
+  // Repeated here instead of imported: reserved names, and names that can change the framing or the route of a request.
   const reserved = [
     "webhook-id",
     "webhook-timestamp",
@@ -183,7 +183,7 @@ describe("custom headers", () => {
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`X-${index}`, "v"]));
     assert.deepEqual(codes(numbered(32)), []);
     assert.deepEqual(codes(numbered(33)), ["too_many"]);
-    // Four headers, with 3 + 4 bytes each for name and separators.
+    // Four headers. Each name takes 3 bytes, and its separators take 4.
     const filled = (lastBytes: number) => ({
       "X-1": "v".repeat(2041),
       "X-2": "v".repeat(2041),
@@ -197,7 +197,7 @@ describe("custom headers", () => {
 
   test("the same name in two cases is a problem", () => {
     assert.deepEqual(judgeCustomHeaders({ "X-A": "1", "x-a": "2" }), [
-      { header: "x-a", code: "duplicate", detail: "the same header appears in another case" },
+      { header: "x-a", code: "duplicate", detail: "the same header appears in a different case" },
     ]);
   });
 

@@ -2,19 +2,19 @@
  * Custom request headers of a webhook (WDS-62) and their restrictions (TS16-37, TS16-39).
  *
  * Reserved names are those that Posthorn sends or signs itself, those that control framing or routing, those that carry
- * credentials (a separate, encrypted field holds these), and those that tell a receiver behind a proxy who the client
- * is.
+ * credentials (a separate, encrypted field holds these), and those that identify the client to a receiver behind a
+ * proxy.
  */
 
 export const customHeaderLimits = {
   countMax: 32,
   nameBytesMax: 128,
   valueBytesMax: 2048,
-  /** Names and values, plus four bytes for each line. */
+  /** Limit for names and values together, plus four bytes for each line. */
   totalBytesMax: 8192,
 } as const;
 
-/** Lower case; any header with one of these prefixes is reserved. */
+/** In lower case. Any header with one of these prefixes is reserved. */
 export const reservedHeaderPrefixes = [
   "webhook-", // includes webhook-request-* of the CloudEvents handshake
   "x-webhook-",
@@ -27,7 +27,7 @@ export const reservedHeaderPrefixes = [
   "x-posthorn-",
 ] as const;
 
-/** Lower case. */
+/** In lower case. */
 export const reservedHeaderNames = [
   "accept-encoding", // compressed responses are not supported
   "authorization",
@@ -57,7 +57,7 @@ export const reservedHeaderNames = [
   "x-real-ip",
 ] as const;
 
-/** Stable codes. */
+/** Stable codes for a refused header. */
 const headerProblemCodes = [
   "too_many",
   "total_too_long",
@@ -71,7 +71,7 @@ const headerProblemCodes = [
 ] as const;
 export type HeaderProblemCode = (typeof headerProblemCodes)[number];
 
-/** `header` is null if the problem concerns all headers. Values are secrets and never included. */
+/** `header` is null if the problem concerns all headers. Values are secret and never included. */
 export interface HeaderProblem {
   readonly header: string | null;
   readonly code: HeaderProblemCode;
@@ -85,7 +85,7 @@ export function judgeCustomHeaders(headers: Readonly<Record<string, unknown>>): 
   return judgeHeaders(headers, isReservedHeader);
 }
 
-/** The same for credential headers, where the reserved name `Authorization` is allowed. */
+/** Like `judgeHeaders` for credential headers, for which the reserved name `Authorization` is allowed. */
 export function judgeCredentialHeaders(headers: Readonly<Record<string, unknown>>): HeaderProblem[] {
   return judgeHeaders(headers, (name) => name.toLowerCase() !== "authorization" && isReservedHeader(name));
 }
@@ -96,7 +96,7 @@ function judgeHeaders(
 ): HeaderProblem[] {
   const entries = Object.entries(headers);
   const { countMax } = customHeaderLimits;
-  // Checked first and alone, so that the response to a flood stays small.
+  // Checked first, and reported alone, so that the response to a flood of headers stays small.
   if (entries.length > countMax) {
     return [{ header: null, code: "too_many", detail: `no more than ${countMax} headers are allowed` }];
   }
@@ -107,7 +107,7 @@ function judgeHeaders(
   return [...problems, ...duplicates(entries), ...totalProblem(entries)];
 }
 
-/** Whether only Posthorn may set this header; in any case. */
+/** Whether only Posthorn may set this header. Ignores case. */
 export function isReservedHeader(name: string): boolean {
   const lower = name.toLowerCase();
   return reservedNames.has(lower) || reservedHeaderPrefixes.some((prefix) => lower.startsWith(prefix));
@@ -124,7 +124,7 @@ function nameProblem(name: string, isReserved: (name: string) => boolean): Findi
   if (name.length > nameBytesMax) {
     return ["name_too_long", `a header name must not exceed ${nameBytesMax} characters`];
   }
-  // An RFC 9110 token; this excludes the pseudo-headers of HTTP/2, which start with a colon.
+  // A token as defined in RFC 9110. This excludes the pseudo-headers of HTTP/2, which start with a colon.
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name)) {
     return ["name_syntax", "a header name must be an RFC 9110 token"];
   }
@@ -140,7 +140,7 @@ function valueProblem(value: unknown): Finding {
   if (!/^[\x20-\x7e\xa0-\xff]*$/.test(value)) {
     return ["value_characters", "a header value must contain only printable Latin-1 characters"];
   }
-  // Receivers strip spaces, so they would see a different value than the configured one.
+  // Receivers strip spaces, so they would see a value that differs from the configured one.
   if (value.startsWith(" ") || value.endsWith(" ")) {
     return ["value_characters", "a header value must not start or end with a space"];
   }
@@ -155,7 +155,7 @@ function duplicates(entries: readonly (readonly [string, unknown])[]): HeaderPro
       seen.add(lower);
       return [];
     }
-    return namedProblems(name, ["duplicate", "the same header appears in another case"]);
+    return namedProblems(name, ["duplicate", "the same header appears in a different case"]);
   });
 }
 
@@ -168,7 +168,7 @@ function totalProblem(entries: readonly (readonly [string, unknown])[]): HeaderP
   return [{ header: null, code: "total_too_long", detail }];
 }
 
-/** A refused name may contain any characters; they must not break a log line or a response. */
+/** A refused name may contain any characters, so it is escaped to keep log lines and responses intact. */
 function printable(name: string): string {
   return name.slice(0, customHeaderLimits.nameBytesMax).replaceAll(/[^\x21-\x7e]/g, "?");
 }
@@ -185,7 +185,7 @@ function isSecretName(name: string): boolean {
   return secretNames.test(name);
 }
 
-/** A URL, or any text with URLs, with the values of possibly secret query parameters masked. */
+/** A URL, or any text that contains URLs, with the values of possibly secret query parameters masked. */
 export function maskedParameters(text: string): string {
   if (!text.includes("=")) return text;
   return text.replaceAll(parameter, (whole, lead: string, name: string) =>
@@ -193,7 +193,7 @@ export function maskedParameters(text: string): string {
   );
 }
 
-/** Path and query without these parameters. */
+/** The path and the query without the named parameters. */
 export function withoutParameters(target: string, names: readonly string[]): string {
   const at = target.indexOf("?");
   if (at < 0 || names.length === 0) return target;

@@ -6,7 +6,7 @@ import { parseHttpDate, parseRetryAfter } from "./retry-after.ts";
 const now = Date.UTC(2026, 5, 1);
 const fixdateExample = 784_111_777_000;
 
-// RFC 9110, sections 5.6.7 and 10.2.3; the Retry-After rows without a date are also from the Svix test suite.
+// From RFC 9110, sections 5.6.7 and 10.2.3. The Retry-After rows without a date are also in the Svix test suite.
 const httpDates: readonly (readonly [text: string, unixSeconds: number | null])[] = [
   ["Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777],
   ["Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777],

@@ -10,13 +10,13 @@ export type RetryAfter =
   | { readonly kind: "unparsable" };
 
 const yearMs = 365.25 * 86_400_000;
-/** Far beyond the maximum age of any delivery, so that shortening a wait to this changes nothing. */
+/** Far beyond the maximum age of any delivery, so shortening a wait to this value changes nothing. */
 const delayMsMax = 10 * yearMs;
-/** A number that is a timestamp within this many years of now is treated as a time, not as a delay. */
+/** A number that represents a timestamp within this time of now is treated as a timestamp, not as a delay. */
 const nearMs = 5 * yearMs;
-/** Seconds, milliseconds, microseconds and nanoseconds since 1970. */
+/** Units of timestamps since 1970: seconds, milliseconds, microseconds and nanoseconds. */
 const unitsMs = [1_000, 1, 1e-3, 1e-6] as const;
-/** As a delay, more than thirty years. Smaller numbers are always delays. */
+/** As a delay, this would be more than thirty years. Smaller numbers are always delays. */
 const unixSecondsMin = 1e9;
 
 const none: RetryAfter = { kind: "none" };
@@ -38,7 +38,7 @@ export function parseRetryAfter(text: string | undefined, now: number): RetryAft
   return delayMs > 0 ? { kind: "delay", delayMs } : none;
 }
 
-/** The end of a wait given as a number, in Unix ms. */
+/** The end of a wait that was given as a number, in Unix ms. */
 function endOf(number: number, now: number): number {
   if (number < unixSecondsMin) return now + number * 1_000;
   const date = unitsMs
@@ -82,7 +82,10 @@ function nearestCentury(fields: Record<string, string>, now: number): number | n
   return unixMs !== null && unixMs <= horizon.getTime() ? unixMs : unixMsOf(fields, year - 100);
 }
 
-/** Null for a day or time that does not exist. Second 60 is a leap second and means the start of the next minute. */
+/**
+ * Null for a day or time that does not exist. Second 60 is a leap second and is treated as the start of the next
+ * minute.
+ */
 function unixMsOf(fields: Record<string, string>, year: number): number | null {
   const monthIndex = monthNames.indexOf(fields["month"] ?? "");
   const day = Number(fields["day"]);

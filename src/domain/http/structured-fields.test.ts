@@ -18,7 +18,7 @@ import {
   UnserializableFieldError,
 } from "./structured-fields.ts";
 
-/** The value in the peer's representation. */
+/** The value in the peer library's representation. */
 function peerBareItem(item: BareItem): peer.BareItem {
   switch (item.kind) {
     case "token":
@@ -229,9 +229,12 @@ describe("structured fields, compared with the package structured-headers", () =
     .array(fc.constantFrom(...pieces, ...more), { maxLength: 12 })
     .map((parts) => parts.join(""));
 
-  // Dates are excluded: the peer refuses white space after one, which the RFC allows.
+  // Dates are excluded: the peer library refuses white space after a date, which the RFC allows.
 
-  /** Known differences: the peer keeps the sign of zero, and accepts base64 without padding, which the RFC permits. */
+  /**
+   * Known differences: the peer library keeps the sign of zero, and accepts base64 without padding, which the RFC
+   * permits.
+   */
   function differsOnPurpose(given: string, ours: { readonly kind: string }, theirs: unknown): boolean {
     return /-0/.test(given) || (ours.kind === "malformed" && theirs !== null && given.includes(":"));
   }
@@ -277,7 +280,7 @@ describe("structured fields, compared with the package structured-headers", () =
   });
 });
 
-/** Objects with the ordinary prototype; fast-check may otherwise create them without one. */
+/** Objects with the ordinary prototype. By default, fast-check also generates objects without a prototype. */
 function record<T>(model: { readonly [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> {
   return fc.record(model, { noNullPrototype: true });
 }

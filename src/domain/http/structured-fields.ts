@@ -1,6 +1,6 @@
 import { decodeBase64, encodeBase64 } from "../base64.ts";
 
-/** Reads a text from left to right. Every method that can fail leaves the position at the failure. */
+/** Reads a string from left to right. If a method fails, `position` is where it failed. */
 class Scanner {
   readonly text: string;
   position = 0;
@@ -25,7 +25,10 @@ class Scanner {
     return true;
   }
 
-  /** Consumes and returns what `pattern` (must be sticky) matches here; null if it does not match. */
+  /**
+   * Consumes and returns what `pattern` matches at the current position; null if it does not match. The pattern must be
+   * sticky.
+   */
   match(pattern: RegExp): string | null {
     pattern.lastIndex = this.position;
     const text = pattern.exec(this.text)?.[0];
@@ -45,8 +48,8 @@ class Scanner {
 }
 
 /**
- * Structured Field Values (RFC 9651, which includes RFC 8941) as data. Every value carries its type, because most uses
- * accept only one: `"a"` and `a` are different.
+ * Structured Field Values (RFC 9651, which includes RFC 8941) as data. Every value includes its type, because most uses
+ * accept only one type: `"a"` and `a` are different.
  */
 export type BareItem =
   | { readonly kind: "integer"; readonly value: number }
@@ -86,7 +89,7 @@ const tokenPattern = /[A-Za-z*][!#$%&'*+\-.^_`|~0-9A-Za-z:/]*/y;
 const bytesPattern = /:[A-Za-z0-9+/=]*:/y;
 const displayStringPattern = /%"(?:[ !#$&-~]|%[0-9a-f]{2})*"/y;
 
-/** One bare item (RFC 9651, section 4.2.3.1), or null. */
+/** One bare item (RFC 9651, section 4.2.3.1); null if there is none. */
 function parseBareItem(scanner: Scanner): BareItem | null {
   const first = scanner.peek();
   if (first === '"') return parseString(scanner);
@@ -101,7 +104,7 @@ function parseBareItem(scanner: Scanner): BareItem | null {
 
 function parseNumber(scanner: Scanner): BareItem | null {
   const text = scanner.match(numberPattern);
-  // Without this check, a sixteenth digit would be parsed as the text after the number.
+  // Without this check, a sixteenth digit would be parsed as the start of what follows the number.
   if (text === null || /\d/.test(scanner.peek())) return null;
   const value = Number(text) + 0; // turns -0 into 0
   const point = text.indexOf(".");
@@ -151,9 +154,9 @@ function parseDisplayString(scanner: Scanner): BareItem | null {
 }
 
 // A strict parser for Structured Fields (RFC 9651, which includes RFC 8941). One violation makes the whole field
-// malformed, as the RFC requires. Time is linear in the length, which is bounded.
+// malformed, as the RFC requires. The time is linear in the length, which is limited.
 
-/** Maximum characters of a field; Node has the same limit for all headers together. */
+/** Maximum characters of a field. Node applies the same limit to all headers together. */
 const fieldLengthMax = 16_384;
 
 export type Parsed<T> =
@@ -271,7 +274,7 @@ function readKey(scanner: Scanner): string | null {
 
 /** Serialises Structured Fields (RFC 9651, section 4.1) in the canonical form. */
 
-/** A value that has no textual form. This is a bug in the caller. */
+/** A value that has no textual form. Such a value is a bug in the caller. */
 export class UnserializableFieldError extends Error {
   override readonly name = "UnserializableFieldError";
 }
@@ -344,7 +347,7 @@ function serializeInteger(value: number): string {
   return String(value);
 }
 
-/** Up to three fractional digits, halves rounded to even, at least one digit written. */
+/** Writes up to three fractional digits, and at least one. Halves are rounded to even. */
 function serializeDecimal(value: number): string {
   const thousandths = value * 1000;
   const floor = Math.floor(thousandths);

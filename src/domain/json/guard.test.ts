@@ -112,7 +112,7 @@ test("sixteen megabytes with a duplicate name are rejected in one pass", () => {
   const raw = Buffer.from(`{"b":${nested},"b":1}`);
   const startedAt = processorMs();
   assert.equal(repeatedName(raw), "b");
-  // Ten times the expected time, and a tenth of what one pass per level would take.
+  // Ten times the expected time, and a tenth of the time that one pass per level would take.
   assert.ok(processorMs() - startedAt < 5_000);
 });
 

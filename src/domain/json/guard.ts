@@ -10,18 +10,18 @@ import { elementsOf, endOfJsonValue, endOfString, membersOf, skipSpace, textOf }
 
 export interface JsonBounds {
   readonly depthMax: number;
-  /** Limit on commas plus opening brackets, which is the number of values or slightly more. */
+  /** Maximum number of commas plus opening brackets, which equals the number of values or is slightly higher. */
   readonly valuesMax: number;
   /**
-   * `kept`: the original text is used, so numbers may exceed the range of a double. Otherwise such a number would
-   * become null in everything that is written from the value.
+   * `kept`: the original text is used, so numbers may exceed the range of a double. Without it, such a number would
+   * become null in all output that is written from the value.
    */
   readonly hugeNumbers?: "kept";
 }
 
 export const defaultBounds: JsonBounds = { depthMax: 64, valuesMax: 10_000 };
 
-/** How errors refer to a text and its field. */
+/** How error messages refer to a text and its field. */
 export interface JsonName {
   readonly what: string;
   readonly field: string;
@@ -49,9 +49,9 @@ export function parseJson(raw: Buffer, bounds: JsonBounds, name: JsonName = body
 }
 
 /**
- * Parses the text, and validates the elements of the member `list` one by one: each invalid element is replaced by the
- * PosthornError that says why. Throws like `parseJson` for problems around the list, for invalid JSON, and for too many
- * values in total.
+ * Parses the text, and validates the elements of the member `list` one by one: each invalid element is replaced by a
+ * PosthornError that says why it is invalid. Throws like `parseJson` if there are problems outside the list, if the
+ * JSON is invalid, or if there are too many values in total.
  */
 export function parseElements(raw: Buffer, bounds: JsonBounds, list: string): unknown {
   try {
@@ -62,7 +62,7 @@ export function parseElements(raw: Buffer, bounds: JsonBounds, list: string): un
     const start = membersOf(raw, skipSpace(raw, 0)).get(list)?.start;
     if (start === undefined || raw[start] !== openSquare) throw error;
     const end = endOfJsonValue(raw, start);
-    // The text without the elements: a problem there refuses the whole text.
+    // The text without the elements. A problem in it refuses the whole text.
     const around = Buffer.concat([raw.subarray(0, start), Buffer.from("[]"), raw.subarray(end)]);
     const value = parseJson(around, bounds) as Record<string, unknown>;
     value[list] = elementsOf(raw, start).map((place) => {
@@ -77,7 +77,7 @@ export function parseElements(raw: Buffer, bounds: JsonBounds, list: string): un
   }
 }
 
-/** Invalid UTF-8 is replaced here; the check of the element itself refuses it. */
+/** Invalid UTF-8 is replaced here, and refused by the check of the element itself. */
 function isJson(raw: Buffer): boolean {
   try {
     const value: unknown = JSON.parse(raw.toString("utf8"));
@@ -113,7 +113,7 @@ function parse(raw: Buffer, what: string): unknown {
   }
 }
 
-/** Only the position: the engine's message quotes the text, which may contain secrets. */
+/** Contains only the position, because the engine's message quotes the text, which may contain secrets. */
 function describeSyntaxError(error: unknown): string {
   const position = /at position (\d+)/.exec(error instanceof Error ? error.message : "")?.[1];
   return position === undefined
@@ -148,8 +148,8 @@ const constructorLength = "constructor".length;
 
 export interface JsonScan {
   /**
-   * `look_closer`: a string may spell a name that pollutes prototypes, or a number may be infinite. Does not imply that
-   * the text is valid.
+   * `look_closer`: a string may spell a name that pollutes prototypes, or a number may be infinite. No finding implies
+   * that the text is valid.
    */
   readonly finding: "fine" | "look_closer" | "too_deep" | "too_many";
   /** Number of members of all objects in a valid text, including repeated names. */
@@ -192,7 +192,7 @@ function maySpellAttack(length: number, initial: number | undefined): boolean {
   return length === constructorLength && initial === letterC;
 }
 
-/** Index after the number, negated if it may be infinite. */
+/** Index after the number; negated if the number may be infinite. */
 function endOfNumber(raw: Uint8Array, start: number): number {
   let hasExponent = false;
   let index = start;
@@ -205,7 +205,7 @@ function endOfNumber(raw: Uint8Array, start: number): number {
   return hasExponent || index - start > plainNumberLengthMax ? -index : index;
 }
 
-/** Index of the closing quote, negated if the string has a `\u` escape, which could spell any name. */
+/** Index of the closing quote; negated if the string contains a `\u` escape, which could spell any name. */
 function closingQuote(raw: Uint8Array, start: number): number {
   let escaped = false;
   let index = start;
@@ -218,7 +218,8 @@ function closingQuote(raw: Uint8Array, start: number): number {
 }
 
 /**
- * The scan has limited the depth. `constructor` alone is an ordinary name; with a `prototype` inside it is an attack.
+ * The scan has already limited the depth. `constructor` alone is an ordinary name, but with a `prototype` inside it is
+ * an attack.
  */
 function refuseHarmful(value: unknown, path: string, what: string, hugeNumbersAllowed: boolean): void {
   if (!hugeNumbersAllowed && (value === Infinity || value === -Infinity)) {
@@ -248,8 +249,9 @@ function hasPrototype(value: unknown): boolean {
 }
 
 /**
- * Finds names that are repeated within one object. `JSON.parse` silently keeps the last, so they are detected by
- * counting: the text has more names than the value. Only then is the text scanned for the name.
+ * Finds names that are repeated within one object. `JSON.parse` silently keeps only the last one. Repetition is
+ * detected by counting, because the text then has more names than the value. Only in that case is the text scanned for
+ * the repeated name.
  */
 
 /** The number of members of all objects in a parsed value. */
@@ -266,7 +268,7 @@ function countNames(value: unknown): number {
 
 /** An object or array that contains the current byte. */
 interface Level {
-  /** Names so far; null for an array. */
+  /** The names found so far; null for an array. */
   readonly names: Set<string> | null;
   /** The current member, or the index of the current element. */
   at: string | number;
@@ -309,7 +311,7 @@ export function repeatedName(json: Uint8Array): string {
   return "";
 }
 
-/** Such as `data.lines[2].id`. */
+/** For example `data.lines[2].id`. */
 function pathOf(levels: readonly Level[]): string {
   return levels
     .map(({ at }, depth) => (typeof at === "number" ? `[${at}]` : `${depth === 0 ? "" : "."}${at}`))

@@ -1,6 +1,6 @@
 /**
- * JSON as its author wrote it. The text is stored, signed and sent; the value is used by filters and schemas. The value
- * alone is not enough: parsing rounds numbers and loses the spelling of numbers, names and white space.
+ * JSON exactly as its author wrote it. The text is stored, signed and sent; filters and schemas use the value. The
+ * value alone is not enough, because parsing rounds numbers and loses the spelling of numbers, names and white space.
  */
 
 import { Buffer } from "node:buffer";
@@ -12,7 +12,7 @@ export class JsonText {
   readonly text: string;
   readonly value: unknown;
 
-  /** For callers that parsed the text themselves, after guard.ts or with {@link readJsonText}. */
+  /** Use this only with text that was parsed after the checks of guard.ts, or call {@link readJsonText}. */
   constructor(parts: Pick<JsonText, "text" | "value">) {
     this.text = parts.text;
     this.value = parts.value;
@@ -28,8 +28,8 @@ export function readJsonText(text: string, bounds: JsonBounds, name: JsonName): 
 }
 
 /**
- * The text without white space between tokens. Everything else is kept: the spelling of numbers and escapes, and the
- * order of members. Two texts with the same result are equal, and texts with different numbers never have the same
+ * The text without white space between tokens. Keeps everything else, such as the spelling of numbers and escapes, and
+ * the order of members. Two texts with the same result are equal, and texts with different numbers never have the same
  * result.
  */
 export function minified(json: string): string {

@@ -1,7 +1,7 @@
 /**
- * JSON parsing that keeps all digits of numbers. A double has 53 bits: `9007199254740993` would become another number,
- * and 1e400 infinity. Such a number is parsed as `JSON.rawJSON`, which `JSON.stringify` writes unchanged; every other
- * number is an ordinary one. Filters compare numbers by value: 1, 1.0 and 1e0 are equal, and so are 0 and -0
+ * JSON parsing that keeps all digits of numbers. A double has 53 bits: `9007199254740993` would become a different
+ * number, and 1e400 infinity. Such a number is parsed as `JSON.rawJSON`, which `JSON.stringify` writes unchanged; every
+ * other number is an ordinary one. Filters compare numbers by value: 1, 1.0 and 1e0 are equal, and so are 0 and -0
  * (docs/decisions/numbers-in-json.md).
  */
 
@@ -10,10 +10,10 @@ export interface RawNumber {
   readonly rawJSON: string;
 }
 
-/** The TypeScript library in use does not declare these. */
+/** The configured TypeScript library does not declare these functions. */
 const native = JSON as unknown as {
   rawJSON(text: string): RawNumber;
-  /** Missing before Node 22, where numbers are rounded. */
+  /** Not available before Node 22; older versions round numbers. */
   isRawJSON?: (value: unknown) => boolean;
 };
 
@@ -26,12 +26,14 @@ export function parseLossless(text: string): unknown {
   return mayHaveInexact.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);
 }
 
-/** Like `parseLossless`, with one spelling for equal numbers, so that equal values have equal texts. */
+/** Like `parseLossless`, but equal numbers get the same spelling, so that equal values have equal texts. */
 export function parseCanonical(text: string): unknown {
   return mayHaveInexact.test(text) ? JSON.parse(text, keepCanonical) : JSON.parse(text);
 }
 
-/** Members of a request body that are stored as documents with exact numbers. In all others, numbers are doubles. */
+/**
+ * Members of a request body that are stored as documents with exact numbers. Numbers in all other members are doubles.
+ */
 const documents = ["metadata", "filter", "schema", "examples", "data", "message"];
 
 /** A parsed and validated body, with the exact numbers of its documents. */
@@ -71,10 +73,10 @@ function keepCanonical(_name: string, value: unknown, context?: ReviverContext):
   return native.rawJSON(canonicalNumber(source));
 }
 
-/** Shorter numbers without an exponent fit a double exactly. May also match inside strings. */
+/** Shorter numbers without an exponent fit a double exactly. The pattern may also match inside strings. */
 const mayHaveInexact = /[\d.]{16}|\d[eE]/;
 
-/** Also true if the runtime cannot keep digits. */
+/** Returns true if the runtime cannot keep digits, too. */
 function isExact(value: number, source: string): boolean {
   if (native.isRawJSON === undefined) return true;
   return Number.isFinite(value) && canonicalNumber(String(value)) === canonicalNumber(source);
@@ -82,17 +84,17 @@ function isExact(value: number, source: string): boolean {
 
 interface Decimal {
   readonly isNegative: boolean;
-  /** Without leading and trailing zeros; empty for zero. */
+  /** The digits without leading and trailing zeros; empty for zero. */
   readonly digits: string;
-  /** The value is 0.DIGITS times ten to this power. */
+  /** The value of the number is 0.DIGITS times ten to this power. */
   readonly exponent: bigint;
 }
 
-/** Arithmetic on longer exponents takes time that grows faster than their length. */
+/** Maximum length of an exponent. Arithmetic on longer exponents takes time that grows faster than their length. */
 const exponentDigitsMax = 400;
 const exponentLimit = 10n ** BigInt(exponentDigitsMax);
 
-/** A longer exponent sorts after all shorter ones, and is compared by its length and first digits. */
+/** A longer exponent sorts after all shorter ones. Long exponents are compared by length and first digits. */
 function exponentOf(power: string): bigint {
   const isNegative = power.startsWith("-");
   const digits = power.replace(/^[+-]?0*(?=\d)/, "");
@@ -124,7 +126,7 @@ function decimalOf(text: string): Decimal {
   };
 }
 
-/** One text for all spellings of a number: `1.0`, `10e-1` and `1` give the same. The result is a JSON number. */
+/** One text for all spellings of a number: `1.0`, `10e-1` and `1` have the same result. The result is a JSON number. */
 export function canonicalNumber(text: string): string {
   return canonicalOf(decimalOf(text), text);
 }
@@ -132,7 +134,7 @@ export function canonicalNumber(text: string): string {
 function canonicalOf(decimal: Decimal, text: string): string {
   const { isNegative, digits, exponent } = decimal;
   if (digits === "") return "0";
-  // Stays distinct from all others, even from other spellings of the same number.
+  // Stays distinct from all other texts, even from other spellings of the same number.
   if (isBeyondCalculation(decimal)) return text;
   const power = exponent - BigInt(digits.length);
   return `${isNegative ? "-" : ""}${digits}${power === 0n ? "" : `e${power}`}`;
@@ -143,7 +145,7 @@ interface ReadNumber {
   readonly canonical: string;
 }
 
-/** Filters compare one number of a message many times, and it may be as long as the message. */
+/** Filters compare one number of a message many times, and the number may be as long as the message. */
 const readNumbers = new WeakMap<RawNumber, ReadNumber>();
 
 function read(value: RawNumber): ReadNumber {
@@ -161,9 +163,9 @@ export function canonicalText(value: RawNumber): string {
   return read(value).canonical;
 }
 
-/** A whole number with all its digits and no exponent; null for other numbers, and for longer ones. */
+/** A whole number with all its digits and no exponent; null for fractions and for longer numbers. */
 export function wholeNumberText(value: number | RawNumber, lengthMax: number): string | null {
-  // May have been rounded: this runtime cannot tell.
+  // The number may have been rounded; this runtime cannot determine that.
   if (typeof value === "number" && !Number.isSafeInteger(value) && native.isRawJSON === undefined)
     return null;
   const { isNegative, digits, exponent } = decimalIn(value);

@@ -8,7 +8,7 @@ import { Buffer } from "node:buffer";
 /** The position of a value, without surrounding white space. */
 export interface Span {
   readonly start: number;
-  /** Exclusive. */
+  /** Index after the value. */
   readonly end: number;
 }
 

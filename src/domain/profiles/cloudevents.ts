@@ -2,9 +2,9 @@ import type { Profile } from "../profile.ts";
 import { standard, standardHeaders } from "./standard.ts";
 
 /**
- * CloudEvents over HTTP web hooks (CEW): permission before the first delivery, a bearer token with each, the granted
- * rate as limit, and `410` as the end. Outcomes and schedule follow `standard`, because the document does not define
- * them.
+ * CloudEvents over HTTP web hooks (CEW): permission before the first delivery, a bearer token with each delivery, the
+ * granted rate as the limit, and `410` as the end. Outcomes and schedule follow `standard`, because the document does
+ * not define them.
  */
 export const cloudEvents: Profile = {
   ...standard,

@@ -3,7 +3,7 @@ import { dayMs, messageSignatureHeaders, minuteMs, secondMs } from "./standard.t
 
 /**
  * The event delivery draft as written (EDS): its outcome tables, full jitter, opaque bytes of any media type, RFC 9421
- * signatures. A status that the draft calls terminal ends the delivery at once, even where `standard` would retry.
+ * signatures. A status that the draft calls terminal ends the delivery immediately, even where `standard` would retry.
  */
 export const eventDelivery: Profile = {
   name: "event-delivery",
@@ -24,7 +24,7 @@ export const eventDelivery: Profile = {
     },
     classes: {
       2: { outcome: "accepted" },
-      // The draft does not classify 3xx. Redirects are not followed, and the owner is notified.
+      // The draft does not classify 3xx statuses. Redirects are not followed, and the owner is notified.
       3: { outcome: "transient", category: "redirect", attention: "notify" },
       4: { outcome: "terminal", category: "client_error" },
       5: { outcome: "transient", category: "server_error" },
@@ -39,8 +39,8 @@ export const eventDelivery: Profile = {
       protocol: { outcome: "transient", category: "protocol" },
     },
   },
-  // EDS-9.6-4. The maximum age ends a delivery after a day; the count is the second bound that EDS-11.8-1 requires
-  // (about 295 are expected).
+  // The maximum age ends a delivery after a day. The count is the second limit that EDS-11.8-1 requires (about 295
+  // requests are expected). See EDS-9.6-4.
   schedule: {
     kind: "exponential",
     attemptsMax: 500,
@@ -55,7 +55,7 @@ export const eventDelivery: Profile = {
   sunset: "terminal",
   timeoutMs: 30 * secondMs,
   timeoutGrowthFactor: 1,
-  // The draft describes deliveries, not endpoints; the circuit breaker protects those.
+  // The draft describes deliveries, not endpoints; the circuit breaker protects the endpoints.
   pauses: { retryAfterStatuses: [], categoriesMs: {}, unansweredMs: 0, throttleStatusesMs: {} },
   disable: {
     suspendStatuses: [410],

@@ -22,7 +22,7 @@ import {
 import { prepareSigner } from "../signing/standard-webhooks.ts";
 import { prepareXWebhookSigner } from "../signing/x-webhook.ts";
 
-/** Describes a header to readers, with an example value. */
+/** Describes a header, with an example value. */
 interface HeaderDescription {
   readonly description: string;
   readonly example: string;
@@ -93,13 +93,13 @@ export const headerDescriptions: Readonly<Record<HeaderValueSource, HeaderDescri
 };
 
 /**
- * An example of a message that a receiver might get. Ids and times are fixed; body and signatures are created by the
- * normal code.
+ * An example of a message that a receiver might get. IDs and times are fixed; the regular code creates body and
+ * signatures.
  */
 interface ExampleMessage {
-  /** In the order they are sent. */
+  /** In the order in which they are sent. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** UTF-8 text: the examples are JSON. */
+  /** UTF-8 text, because the examples are JSON. */
   readonly body: string;
 }
 
@@ -118,7 +118,7 @@ export const exampleEvent = {
   data: { order_id: "4711", total: 19.9 },
 } as const;
 
-/** An example message of a profile, signed with its default schemes. Pure: always the same. */
+/** An example message of a profile, signed with its default schemes. Pure, so the result is always the same. */
 export function exampleMessage(
   profile: Profile,
   format: PayloadFormatName,
@@ -140,7 +140,7 @@ export function exampleMessage(
   return { headers: lines, body: Buffer.from(body).toString("utf8") };
 }
 
-/** The headers that these schemes create. */
+/** The signature headers that these schemes create. */
 function signatures(
   schemes: readonly SignatureSchemeName[],
   contentType: string,

@@ -13,7 +13,8 @@ test("the registry finds profiles by exact name, `standard` first", () => {
 
 test("every profile is finite: a valid schedule, a maximum age, a bounded timeout", () => {
   for (const profile of profiles) {
-    // The limit on attempts applies to owners; EDS-9.6-4 with a cap of ten minutes needs more to last a day.
+    // The limit on attempts applies only to owners. To last a day, EDS-9.6-4 with a cap of ten minutes needs more
+    // attempts.
     const problems = validateSchedule(profile.schedule).filter(({ field }) => field !== "attemptsMax");
     assert.deepEqual(problems, []);
     assert.ok(attemptsMax(profile.schedule) <= 500);

@@ -24,7 +24,6 @@ export const standardHeaders: readonly ProfileHeader[] = [
   ...messageSignatureHeaders,
 ];
 
-/** WDS-157 to 162. */
 export const xWebhookHeaders: readonly ProfileHeader[] = [
   { name: "X-Webhook-ID", value: "webhook_id" },
   { name: "X-Webhook-Signature", value: "x_webhook_signature" },
@@ -39,9 +38,9 @@ export const xWebhookHeaders: readonly ProfileHeader[] = [
  * The default profile: the wire format of Standard Webhooks with the semantics of the event delivery draft.
  *
  * A status that depends on the payload (400, 413, 414, 415, 422, 431) will not change, so the delivery is dead-lettered
- * at once. A status that depends on the endpoint (401, 403, 404, 405, 409, ...) is often fixed within hours after a bad
- * deployment, and losing events would be worse than nine extra bounded requests. That is stricter than TS16-95 and more
- * patient than EDS-9.2.3, which EDS-9.2-2 allows because this object is published.
+ * immediately. A status that depends on the endpoint (401, 403, 404, 405, 409, ...) is often fixed within hours after a
+ * bad deployment, and losing events would be worse than nine extra bounded requests. That is stricter than TS16-95 and
+ * more patient than EDS-9.2.3, which EDS-9.2-2 allows because this object is published.
  *
  * Sources: TS16-99, TS16-106, WDS-52 to 57, WDS-118 to 120.
  */
@@ -77,7 +76,7 @@ export const standard: Profile = {
       4: { outcome: "transient", category: "client_error", attention: "warn" },
       5: { outcome: "transient", category: "server_error" },
     },
-    // Includes 1xx: only a final status counts, so an interim status at the end is a broken response.
+    // Includes 1xx: only a final status counts, so a response that ends with an interim status is broken.
     fallback: { outcome: "transient", category: "protocol" },
     incompleteResponse: "transient",
     failures: {
@@ -88,7 +87,7 @@ export const standard: Profile = {
       protocol: { outcome: "transient", category: "protocol" },
     },
   },
-  // TS16-106: ten requests over 75:35:05. Additive jitter never falls below the listed delays.
+  // Ten requests over 75:35:05 (TS16-106). Additive jitter never shortens the listed delays.
   schedule: {
     kind: "list",
     delaysMs: [
@@ -114,7 +113,8 @@ export const standard: Profile = {
     retryAfterStatuses: [429, 503],
     categoriesMs: { rate_limit: 60 * secondMs, timeout: 60 * secondMs },
     unansweredMs: 0,
-    // TS16-91 gives no number. Five seconds let a gateway restart, and equal the first delay of the schedule.
+    // TS16-91 gives no number. Five seconds are enough for a gateway to restart, and equal the first delay of the
+    // schedule.
     throttleStatusesMs: { 502: 5 * secondMs, 504: 5 * secondMs },
   },
   disable: {
@@ -134,7 +134,8 @@ export const standard: Profile = {
     sleepWindowMs: 30 * secondMs,
     halfOpenMaxCalls: 3,
   },
-  // Caused by the payload. 451 concerns neither the endpoint's health nor the payload, but it counts.
+  // Statuses caused by the payload. 451 is not in the list: it concerns neither the endpoint's health nor the payload,
+  // but it counts.
   circuitBreakerIgnoresStatuses: [400, 413, 414, 415, 422, 431],
   rateLimit: null,
   signatureSchemes: ["v1a", "v1"],

@@ -55,7 +55,7 @@ test("TS16-101 a timeout pauses like a 429, and so does a connection that closes
   const failure = { kind: "failure", requestSent: true } as const;
   assert.equal(pauseAfter({ ...failure, category: "timeout" })?.until, now + 60_000);
   assert.equal(pauseAfter({ ...failure, category: "network" })?.until, now + 60_000);
-  // Refused before a request was sent, so the receiver did not leave a request unanswered.
+  // Refused before a request was sent, so the receiver cannot have failed to respond.
   assert.equal(pauseAfter({ ...failure, category: "network", requestSent: false }), null);
   assert.equal(pauseAfter({ ...failure, category: "dns", requestSent: false }), null);
 });

@@ -2,8 +2,8 @@ import type { Profile } from "../profile.ts";
 import { dayMs, minuteMs, secondMs, standard, standardHeaders, xWebhookHeaders } from "./standard.ts";
 
 /**
- * TS-16a as written: every response but a 2xx is retried over the ten-step schedule, 404 and 410 end the webhook only
- * after a day, and an exhausted delivery disables it until its owner enables it again.
+ * TS-16a as written: every response other than a 2xx is retried according to the ten-step schedule, 404 and 410 end the
+ * webhook only after a day, and an exhausted delivery disables it until its owner enables it again.
  */
 export const ts16a: Profile = {
   ...standard,
@@ -22,7 +22,7 @@ export const ts16a: Profile = {
     },
     classes: {
       2: { outcome: "accepted" },
-      // TS16-96, 97: handled like a 500 and never followed. TS16-98: the owner must update the URL.
+      // A 3xx is handled like a 500 and never followed (TS16-96, 97). The owner must update the URL (TS16-98).
       3: { outcome: "transient", category: "redirect", attention: "notify" },
       4: { outcome: "transient", category: "client_error", attention: "warn" },
       5: { outcome: "transient", category: "server_error" },

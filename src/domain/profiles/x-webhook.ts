@@ -9,13 +9,13 @@ import {
   xWebhookHeaders,
 } from "./standard.ts";
 
-/** WDS-133. */
+/** The result for a failure that no other rule covers (WDS-133). */
 const unknownError = { outcome: "transient", reason: "unknown_error" } as const;
 
 /**
  * "Webhook Delivery System with Retries" as written (WDS): `X-Webhook-*` headers, the eight-field body, five attempts
- * within a minute or two, never disabled automatically. Its arithmetic is corrected: attempts include the first
- * request, a delivery is exhausted right after the last one, and jitter never exceeds the maximum delay.
+ * within a minute or two, and no automatic disabling. Its arithmetic is corrected: attempts include the first request,
+ * a delivery is exhausted right after the last one, and jitter never exceeds the maximum delay.
  */
 export const xWebhook: Profile = {
   ...standard,
@@ -24,7 +24,7 @@ export const xWebhook: Profile = {
   description:
     "X-Webhook-* headers with a t=,v1= signature and the eight-field body; five attempts, 100 requests a minute.",
   classification: {
-    // WDS-125 to 133: nine statuses are final, everything else is retried cautiously.
+    // Nine statuses are final; everything else is retried, within limits (WDS-125 to 133).
     statuses: {
       400: { outcome: "terminal", category: "client_error" },
       401: { outcome: "terminal", category: "client_error" },
@@ -47,7 +47,7 @@ export const xWebhook: Profile = {
     },
     fallback: { ...unknownError, category: "protocol" },
     incompleteResponse: "by_status",
-    // WDS-127, 128: one kind of failure per category; the error message of an attempt gives details.
+    // Each category has one kind of failure; the error message of an attempt gives details (WDS-127, 128).
     failures: {
       ...standard.classification.failures,
       network: { outcome: "transient", category: "network", reason: "retryable_network_connection_failed" },
@@ -56,7 +56,6 @@ export const xWebhook: Profile = {
       protocol: { ...unknownError, category: "protocol" },
     },
   },
-  // WDS-46 to 49, 117, 122.
   schedule: {
     kind: "exponential",
     attemptsMax: 5,
@@ -76,7 +75,7 @@ export const xWebhook: Profile = {
     onExhausted: "never",
     exhaustedMsMin: 0,
   },
-  // Every failure counts, including those that the payload caused.
+  // Counts every failure, including those that the payload caused.
   circuitBreakerIgnoresStatuses: [],
   rateLimit: { requestsPerMinute: 100, burst: 20 },
   signatureSchemes: ["x-webhook-v1"],

@@ -1,7 +1,7 @@
 /** Parses `Content-Digest` (RFC 9530). Computing the digest is left to the caller, which has a hash function. */
 import { parseDictionary } from "../http/structured-fields.ts";
 
-/** The secure algorithms; the others in the registry are broken or not designed against attackers. */
+/** The secure algorithms. All others in the registry are broken or do not resist attackers. */
 export type DigestAlgorithm = "sha-256" | "sha-512";
 
 const digestBytes: Readonly<Record<DigestAlgorithm, number>> = { "sha-256": 32, "sha-512": 64 };
@@ -13,7 +13,7 @@ export interface ContentDigest {
 
 /**
  * `digests` contains those of known algorithms and is never empty; others are ignored, as the RFC requires. `detail` is
- * a sentence for readers.
+ * a human-readable sentence.
  */
 export type ParsedContentDigest =
   | { readonly kind: "parsed"; readonly digests: readonly ContentDigest[] }

@@ -29,7 +29,7 @@ function newPair(): AsymmetricKey {
   return key;
 }
 
-/** The base that the general builder creates for one signature of a signed message. */
+/** The signature base that the general builder creates for one signature of a signed message. */
 function generalBase(signed: HttpMessageToSign, { input }: LabelledSignature): Buffer {
   const fields: Readonly<Record<string, string>> = {
     "content-type": signed.contentType,

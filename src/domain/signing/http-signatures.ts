@@ -8,7 +8,7 @@
  * - `tag`: `posthorn`, so that other applications' signatures on the same message are not mistaken for ours;
  * - labels `sig1`, `sig2`, …, one for each key.
  *
- * This is the hot path, so the base is assembled from prepared parts instead of using the general builder in
+ * This is the hot path, so the base is assembled from prepared parts instead of with the general builder in
  * signature-base.ts; a test compares the two.
  */
 import { Buffer } from "node:buffer";
@@ -19,14 +19,14 @@ import { type Content, contentBytes, placeContent, prepareMac } from "./signed-c
 import { requireUnixSeconds, UnsignableMessageError } from "./schemes.ts";
 import { type AsymmetricKey, privateKeyObject, publicKeyJwk, type SymmetricKey } from "./signing-key.ts";
 
-/** A shared secret with the name by which the receiver finds it. */
+/** A shared secret with the name by which the receiver identifies it. */
 export interface NamedSymmetricKey extends SymmetricKey {
   /** `keyid`: printable ASCII. */
   readonly keyId: string;
 }
 
 export interface HttpSignatureOptions {
-  /** Newest first: during a rotation every key creates a signature. At least one. */
+  /** Newest first; at least one. During a rotation, every key creates a signature. */
   readonly keys: readonly (AsymmetricKey | NamedSymmetricKey)[];
   /** Defaults to `posthorn`. */
   readonly tag?: string;
@@ -38,7 +38,7 @@ export interface HttpMessageToSign {
   /** Absolute and without a fragment. */
   readonly targetUri: string;
   readonly contentType: string;
-  /** The field's value, including quotes. */
+  /** The value of the `Idempotency-Key` field, including quotes. */
   readonly idempotencyKey: string;
   /** Unix seconds when this request is sent. */
   readonly createdSeconds: number;
@@ -60,7 +60,7 @@ const components = '("@method" "@target-uri" "content-type" "content-digest" "id
 
 interface PreparedKey {
   readonly label: string;
-  /** What follows the value of `created`. */
+  /** The parameters that follow the value of `created`. */
   readonly parameters: string;
   readonly sign: (content: Content) => string;
 }

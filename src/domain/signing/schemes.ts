@@ -17,7 +17,7 @@ export function needsKey(schemes: readonly SignatureSchemeName[], kind: SigningK
   return schemes.some((scheme) => signatureSchemeKeys[scheme] === kind);
 }
 
-/** A message that must not be signed. This is a bug in the caller, because Posthorn creates what it signs. */
+/** A message that must not be signed. Such a message is a bug in the caller, because Posthorn creates what it signs. */
 export class UnsignableMessageError extends Error {
   override readonly name = "UnsignableMessageError";
   readonly code:

@@ -121,7 +121,7 @@ describe("published signatures over our base", () => {
       case "ecdsa-p256-sha256":
         return verify("sha256", data, { key: pem, dsaEncoding: "ieee-p1363" }, signed.signature);
       default:
-        // RSA-PSS with a salt as long as the digest.
+        // RSA-PSS with a salt of the same length as the digest.
         return verify("sha512", data, { key: pem, padding: 6, saltLength: 64 }, signed.signature);
     }
   }

@@ -15,22 +15,22 @@ import {
   serializeParameters,
 } from "../http/structured-fields.ts";
 
-/** The type of a structured field, which the field itself does not state. */
+/** The type of a structured field, which the field itself does not indicate. */
 type StructuredFieldType = "item" | "list" | "dictionary";
 
 /** The parts of a request or response that components need. Omitted parts are unavailable. */
 export interface SignedMessage {
-  /** In the case that was sent, such as `POST`. */
+  /** In the case in which it was sent, such as `POST`. */
   readonly method?: string;
   /** Absolute, without a fragment: `https://example.com/path?query`. */
   readonly targetUri?: string;
-  /** As in the request line. Defaults to path and query of `targetUri`. */
+  /** As in the request line. Defaults to the path and query of `targetUri`. */
   readonly requestTarget?: string;
   readonly status?: number;
   /** The values of all lines of a field, by lower-case name; empty if it is absent. */
   readonly fieldLines: (name: string) => readonly string[];
   readonly trailerLines?: (name: string) => readonly string[];
-  /** By lower-case name, in addition to the fields that this module knows; needed for `sf`. */
+  /** Indexed by lower-case name. Extends the fields that this module knows; needed for `sf`. */
   readonly structuredFields?: Readonly<Record<string, StructuredFieldType>>;
 }
 
@@ -149,7 +149,7 @@ function areKnown(parameters: Parameters): boolean {
   return true;
 }
 
-/** Without surrounding white space, and with obsolete line folding undone. */
+/** The value without surrounding white space, and with obsolete line folding undone. */
 function canonicalLine(line: string): string {
   return line
     .split(/\r?\n(?=[ \t])/)
@@ -157,7 +157,7 @@ function canonicalLine(line: string): string {
     .join(" ");
 }
 
-/** A pattern such as `[ \t]+$` would take quadratic time on runs of blanks. */
+/** A pattern such as `[ \t]+$` takes quadratic time on runs of blanks. */
 function withoutOuterBlanks(text: string): string {
   let start = 0;
   let end = text.length;
@@ -197,12 +197,14 @@ function reserialized<T>(parsed: Parsed<T>, serialize: (value: T) => string): st
   return parsed.kind === "parsed" ? serialize(parsed.value) : null;
 }
 
-// `Signature-Input` and `Signature` of RFC 9421 as data.
+// Parses `Signature-Input` and `Signature` of RFC 9421.
 
 /** What one signature covers, and how. Parameters are null if absent; times are Unix seconds. */
 export interface SignatureInput {
   readonly label: string;
-  /** As received: component identifiers and all parameters, including unknown ones, because all of it is signed. */
+  /**
+   * The component identifiers and all parameters as received, including unknown ones, because all of them are signed.
+   */
   readonly list: InnerList;
   /** The identifiers as text, such as `"@method"` or `"@query-param";name="id"`. */
   readonly components: readonly string[];
@@ -224,9 +226,14 @@ type ParsedSignatures =
   | { readonly kind: "parsed"; readonly signatures: readonly LabelledSignature[] }
   | { readonly kind: "malformed"; readonly detail: string };
 
-/** More signatures than any rotation or chain of gateways needs. Bounds the work that an attacker can cause. */
+/**
+ * Maximum number of signatures, more than any rotation or chain of gateways needs. Limits the work that an attacker can
+ * cause.
+ */
 const signaturesMax = 16;
-/** More components than a message needs; each may cost a scan of the whole query or of a whole field. */
+/**
+ * Maximum number of components, more than a message needs. Each may cost a scan of the whole query or of a whole field.
+ */
 const componentsMax = 64;
 
 /**
@@ -254,7 +261,10 @@ export function parseSignatures(signatureInput: string, signature: string): Pars
   return { kind: "parsed", signatures };
 }
 
-/** Null for too many components, a component that is not a String or is repeated, or a parameter of the wrong type. */
+/**
+ * Null if there are too many components, if a component is not a String or is repeated, or if a parameter has the wrong
+ * type.
+ */
 function readSignatureInput(label: string, list: InnerList): SignatureInput | null {
   if (list.items.length > componentsMax) return null;
   if (list.items.some((item) => item.value.kind !== "string")) return null;
@@ -308,7 +318,7 @@ export function buildSignatureBase(message: SignedMessage, input: SignatureInput
   for (const [index, item] of input.list.items.entries()) {
     const component = input.components[index] ?? "";
     const value = componentValue(message, item);
-    // With a line break or a non-ASCII character, one value could be read as several lines or as other bytes.
+    // A line break or a non-ASCII character could make one value look like several lines or like other bytes.
     if (value === null || /[^\t\x20-\x7e]/.test(value)) return { kind: "unavailable", component };
     text += `${component}: ${value}\n`;
   }

@@ -12,7 +12,7 @@ import { createHmac, createSecretKey, hash, type KeyObject } from "node:crypto";
 const blockBytes = 64;
 const digestBytes = 32;
 const scratchBodyBytesMax = 16_384;
-/** A message id with its timestamp takes up to 273 bytes, a signature base with a long URL a few thousand. */
+/** A message ID with its timestamp takes up to 273 bytes; a signature base with a long URL takes a few thousand. */
 const prefixBytesMax = 4096;
 
 /** One block for the inner pad, then the signed content. */

@@ -13,7 +13,10 @@
 import { Buffer } from "node:buffer";
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 
-/** Bounds of a shared secret (TS16-63, TS16-75). 64 is also the block size of SHA-256, which signing relies on. */
+/**
+ * Minimum and maximum size of a shared secret (TS16-63, TS16-75). 64 is also the block size of SHA-256, on which
+ * signing relies.
+ */
 const symmetricKeyBytesMin = 24;
 const symmetricKeyBytesMax = 64;
 
@@ -34,7 +37,7 @@ export interface AsymmetricKey {
   readonly publicKey: Uint8Array;
 }
 
-/** Ed25519 public key, 32 bytes; verifies only. */
+/** Ed25519 public key, 32 bytes. It can only verify. */
 export interface PublicKey {
   readonly kind: "public";
   readonly bytes: Uint8Array;
@@ -43,7 +46,7 @@ export interface PublicKey {
 /** A key that can sign. */
 export type SigningKey = SymmetricKey | AsymmetricKey;
 
-/** Stable codes for why a text is not a key. */
+/** Stable codes for why a string is not a key. */
 const keyProblemReasons = [
   "not_text",
   "unknown_prefix",
@@ -56,7 +59,7 @@ const keyProblemReasons = [
 ] as const;
 export type KeyProblemReason = (typeof keyProblemReasons)[number];
 
-/** A refused key. `detail` is a sentence for readers and reveals only the length of the key. */
+/** A refused key. `detail` is a human-readable sentence and reveals only the length of the key. */
 export interface InvalidKey {
   readonly kind: "invalid";
   readonly reason: KeyProblemReason;
@@ -65,7 +68,7 @@ export interface InvalidKey {
 
 type Decoded = { readonly kind: "decoded"; readonly bytes: Buffer } | InvalidKey;
 
-/** Parses a `whsec_` or `whsk_` text; no other form is accepted from users. The result contains fresh copies. */
+/** Parses a key that starts with `whsec_` or `whsk_`; no other form is accepted from users. The result is a copy. */
 export function parseSecret(text: unknown): SigningKey | InvalidKey {
   if (typeof text !== "string") return invalid("not_text", "a key must be a string");
   if (text.startsWith("whsec_")) return parseSymmetric(text.slice("whsec_".length));
@@ -76,7 +79,7 @@ export function parseSecret(text: unknown): SigningKey | InvalidKey {
   return invalid("unknown_prefix", "a secret starts with whsec_ or whsk_");
 }
 
-/** Parses a `whpk_` text (TS16-66). */
+/** Parses a key that starts with `whpk_` (TS16-66). */
 export function parsePublicKey(text: unknown): PublicKey | InvalidKey {
   if (typeof text !== "string") return invalid("not_text", "a key must be a string");
   if (text.startsWith("whsec_") || text.startsWith("whsk_")) {
@@ -92,12 +95,12 @@ export function parsePublicKey(text: unknown): PublicKey | InvalidKey {
   return invalid("wrong_length", `a public key has 32 bytes, but this one has ${bytes.length}`);
 }
 
-/** A new `whsec_` text with 32 random bytes. `random` returns the given number of secure random bytes. */
+/** Creates a `whsec_` key from 32 random bytes. `random` returns the given number of secure random bytes. */
 export function generateSymmetricSecret(random: (bytes: number) => Uint8Array): string {
   return symmetricSecretText(random(symmetricKeyBytesGenerated));
 }
 
-/** A new Ed25519 pair as texts: `whsk_` with seed and public key, and the `whpk_` for consumers. */
+/** Creates an Ed25519 key pair: the `whsk_` key contains seed and public key, and the `whpk_` key is for consumers. */
 export function generateEd25519Key(random: (bytes: number) => Uint8Array): {
   readonly secret: string;
   readonly publicKey: string;
@@ -110,7 +113,7 @@ export function generateEd25519Key(random: (bytes: number) => Uint8Array): {
   };
 }
 
-/** A `whsec_` text of 24 to 64 bytes. Throws a RangeError for other lengths, which are a bug in the caller. */
+/** A `whsec_` key of 24 to 64 bytes. Throws a RangeError for other lengths, which are a bug in the caller. */
 export function symmetricSecretText(bytes: Uint8Array): string {
   if (bytes.length < symmetricKeyBytesMin || bytes.length > symmetricKeyBytesMax) {
     throw new RangeError(`a shared secret has 24 to 64 bytes, not ${bytes.length}`);
@@ -118,12 +121,12 @@ export function symmetricSecretText(bytes: Uint8Array): string {
   return `whsec_${base64(bytes)}`;
 }
 
-/** A `whsk_` text in the 64-byte form (seed, then public key), which every known implementation reads. */
+/** A `whsk_` key in the 64-byte form (seed, then public key), which every known implementation reads. */
 export function asymmetricSecretText(key: AsymmetricKey): string {
   return `whsk_${base64(Buffer.concat([key.seed, key.publicKey]))}`;
 }
 
-/** The `whpk_` text of a 32-byte public key. */
+/** The `whpk_` key for the 32 bytes of a public key. */
 export function publicKeyText(publicKey: Uint8Array): string {
   return `whpk_${base64(publicKey)}`;
 }
@@ -196,7 +199,8 @@ function parseAsymmetric(encoded: string): SigningKey | InvalidKey {
   }
   const seed = bytes.subarray(0, ed25519KeyBytes);
   const publicKey = publicKeyOfSeed(seed);
-  // If the halves differed, signatures would use one key and consumers would get another, so none could verify.
+  // If the halves did not match, signatures would use one key and consumers would get a different one, so no signature
+  // could be verified.
   if (bytes.length > ed25519KeyBytes && !publicKey.equals(bytes.subarray(ed25519KeyBytes))) {
     return invalid("halves_mismatch", "the second 32 bytes are not the public key of the first 32");
   }
@@ -204,8 +208,8 @@ function parseAsymmetric(encoded: string): SigningKey | InvalidKey {
 }
 
 /**
- * Only canonical, padded base64. Other libraries refuse or misread anything else, and each key must have one text;
- * otherwise the check that a secret is not used elsewhere (TS16-74) could be evaded by another spelling.
+ * Accepts only canonical, padded base64. Other libraries refuse or misread anything else. Each key must have exactly
+ * one spelling; otherwise a second spelling would bypass the check that a secret is not used elsewhere (TS16-74).
  */
 function decodeBase64(encoded: string): Decoded {
   const bytes = Buffer.from(encoded, "base64");

@@ -79,7 +79,7 @@ describe("signing", () => {
     const publicKey = publicKeyObject(asymmetric.publicKey);
     for (const size of [0, 1, 55, 64, 16_383, 16_384, 16_385, 20_300, 20_500, 100_000]) {
       const body = randomBytes(size);
-      const messageId = "x".repeat(255); // the longest id
+      const messageId = "x".repeat(255); // The longest allowed ID.
       const header = sign({ messageId, timestampSeconds: 1_700_000_000, body });
       const prefix = `${messageId}.1700000000.`;
       const expected = hmacWithCreateHmac({ key: symmetric.bytes, prefix, body });

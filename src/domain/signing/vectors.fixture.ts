@@ -1,5 +1,5 @@
 /**
- * Published signature vectors, as facts. Sources: standard-webhooks/standard-webhooks @ b2fa7b8 (hmac-1, hmac-2),
+ * Published signature vectors, copied as data. Sources: standard-webhooks/standard-webhooks @ b2fa7b8 (hmac-1, hmac-2),
  * svix/svix-webhooks @ 4fc0cfb (ed25519-1), RFC 9421 appendix B and RFC 8037 appendix A (Ed25519 keys).
  */
 export const standardWebhooksVectors = [
@@ -36,7 +36,9 @@ export const standardWebhooksVectors = [
 /** The second half of the key of `ed25519-1`. */
 export const ed25519PublicKeyHex = "d52880e28f61caa4c2a48a82e55f4751a92289a78009ea9f6532270c16ce8abe";
 
-/** RFC 9421 B.1.4 (key) and B.2.6 (signature): an Ed25519 pair and a signature from outside any webhook library. */
+/**
+ * RFC 9421 B.1.4 (key) and B.2.6 (signature): an Ed25519 pair and a signature that do not come from a webhook library.
+ */
 export const ed25519PrimitiveVector = {
   seedHex: "9f8362f87a484a954e6e740c5b4c0e84229139a20aa8ab56ff66586f6a7d29c5",
   publicKeyBase64Url: "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs",

@@ -22,7 +22,7 @@ describe("signing for X-Webhook-Signature", () => {
   });
 
   test("a published value: the hex HMAC of GitHub's example, without the time", () => {
-    // github/docs, "Validating webhook deliveries": the same primitive without a timestamp.
+    // From github/docs, "Validating webhook deliveries": the same primitive without a timestamp.
     const secret = "It's a Secret to Everybody";
     const published = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
     assert.equal(expectedHex(secret, "Hello, World!"), published);

@@ -1,7 +1,7 @@
 /**
  * `X-Webhook-Signature: t=<unix seconds>,v1=<hex>[,v1=<hex>]` (WDS-153 to 155): HMAC-SHA256 over `{t}.{raw body}`.
  *
- * The document does not define the signed text, the key bytes and the encoding. Posthorn follows the widely used header
+ * The document does not define the signed text, the key bytes or the encoding. Posthorn follows the widely used header
  * of this form: the key is the UTF-8 text of the whole secret as its owner sees it, including the prefix, and the
  * digest is lower-case hex. Any library for that header verifies our signatures.
  */
@@ -16,8 +16,8 @@ import { requireUnixSeconds, UnsignableMessageError } from "./schemes.ts";
 export type XWebhookSigner = (timestampSeconds: number, body: Uint8Array) => string;
 
 /**
- * Prepares a signer from the texts of a webhook's secrets, newest first: during a rotation there is one `v1` for each.
- * Throws {@link UnsignableMessageError} if there is none, or an empty one.
+ * Prepares a signer from a webhook's secrets, newest first: during a rotation there is one `v1` for each secret. Throws
+ * {@link UnsignableMessageError} if the list of secrets is empty or contains an empty secret.
  */
 export function prepareXWebhookSigner(secretTexts: readonly string[]): XWebhookSigner {
   if (secretTexts.length === 0 || secretTexts.includes("")) {

@@ -32,7 +32,7 @@ export class VarintReader {
   }
 
   read(): number {
-    // Most numbers are small.
+    // Fast path: most numbers fit into one byte.
     const first = this.#bytes[this.#at];
     if (first !== undefined && first < 128) {
       this.#at += 1;
@@ -50,8 +50,8 @@ export class VarintReader {
 }
 
 /**
- * Facts in the form in which they are stored with the rows that caused them, until their buckets are written. Names are
- * replaced by the numbers that the store assigns to them.
+ * Facts as they are stored with the rows that caused them, until their buckets are written. Names are replaced by the
+ * numbers that the store assigns to them.
  */
 export function packFacts<Name>(facts: readonly Fact<Name>[], numberOf: (name: Name) => number): Uint8Array {
   const writer = new VarintWriter();
@@ -118,7 +118,7 @@ export class Counts {
 
   /**
    * The stored form: pairs of key difference and count, in key order. Status codes beyond the most frequent share one
-   * key, so that a receiver that returns every possible status cannot make rows grow.
+   * key, so that rows stay small even if a receiver returns every possible status.
    */
   pack(): Uint8Array {
     const writer = new VarintWriter();
@@ -163,7 +163,7 @@ interface Cell {
 
 type Counted = readonly (readonly [key: number, times: number])[];
 
-/** The most frequent status codes; among equally frequent ones the lower. */
+/** The most frequent status codes. If two are equally frequent, the lower code comes first. */
 function withFewCodes(counted: Counted): Counted {
   const codes = counted.filter(([key]) => isStatusKey(key));
   if (codes.length <= statusCodesMax) return counted;

@@ -25,7 +25,9 @@ export function timeAt(place: number): number {
   return place === 0 ? 0.5 : growth ** (place - 0.5);
 }
 
-/** The duration that the given share stays below (nearest rank), in milliseconds; null if nothing was counted. */
+/**
+ * The duration below which the given share of values lies (nearest rank), in milliseconds; null if nothing was counted.
+ */
 export function percentile(counts: Counts, name: DistributionName, share: number): number | null {
   const from = keys[name];
   const places = counts.within(from, from + distributionSpan);
@@ -44,18 +46,18 @@ export type FactKind = (typeof factKinds)[number];
 
 /**
  * One counted occurrence: a settlement or a publish. `Name` is a string where facts are created, and a number where
- * they are stored. It counts for its subject, for its tenant and for all tenants together.
+ * they are stored. A fact counts for its subject, for its tenant and for all tenants together.
  */
 export interface Fact<Name = string> {
   readonly kind: FactKind;
   /** Unix milliseconds. */
   readonly at: number;
   readonly tenant: Name;
-  /** The webhook of a delivery, the type of an event. */
+  /** The webhook of a delivery, or the type of an event. */
   readonly subject: Name;
-  /** Each key counts one. */
+  /** Each key is counted once. */
   readonly keys: readonly number[];
-  /** Added to `keys.amount`. */
+  /** Value to add to `keys.amount`. */
   readonly amount: number;
 }
 
@@ -72,11 +74,11 @@ interface SettledFacts {
   readonly attempt: AttemptRecord | null;
   readonly settledAt: number;
   readonly bytes: number;
-  /** The delivery had already ended, and that end was counted. */
+  /** The delivery had already ended, and its end was already counted. */
   readonly isLate: boolean;
 }
 
-/** Null if there is nothing to count. */
+/** Null if nothing is counted. */
 export function settlementFact(settled: SettledFacts): Fact | null {
   const { progress, attempt, settledAt } = settled;
   const counted = attempt === null ? [] : attemptKeys(attempt, progress.createdAt);
@@ -114,7 +116,7 @@ interface PublishedFacts {
   readonly at: number;
   /** Number of deliveries, including skipped ones. */
   readonly deliveries: number;
-  /** Ids of subscribed webhooks that are not active. */
+  /** IDs of webhooks that subscribe to the event but are not active. */
   readonly skipped: readonly string[];
 }
 
@@ -174,8 +176,8 @@ export const statisticsKeptMsDefault: Readonly<Record<StatisticsStep, number>> =
 };
 
 /**
- * Keys of counts as stored numbers: a number never changes its meaning, and a new one needs no migration. Deliveries
- * and events have separate tables, so their numbers may coincide.
+ * Keys of counts as stored numbers. A number never changes its meaning, and a new one needs no migration. Deliveries
+ * and events have separate tables, so their numbers may overlap.
  */
 export const keys = {
   accepted: 1,
@@ -187,23 +189,23 @@ export const keys = {
   exhausted: 6,
   cancelled: 7,
   skipped: 8,
-  /** Discarded dead letters; each was also counted as `exhausted` before. */
+  /** Discarded dead letters. Each was previously counted as `exhausted`. */
   discarded: 9,
-  /** For deliveries, bytes; for events, deliveries. */
+  /** For deliveries, the number of bytes; for events, the number of deliveries. */
   amount: 10,
   published: 11,
   duplicate: 12,
   unmatched: 13,
-  /** Plus the first digit of the status; 0 without a response. */
+  /** The first digit of the status is added; 0 without a response. */
   statusClass: 20,
-  /** Plus the index in `failureCategories`, which is only extended at the end. */
+  /** The index in `failureCategories` is added; that list is only extended at the end. */
   category: 40,
-  /** Codes beyond the most frequent ones of a bucket. */
+  /** Status codes that are not among the most frequent of a bucket. */
   statusOther: 999,
-  /** Plus the status. */
+  /** The status is added. */
   status: 1_000,
   statusEnd: 2_000,
-  /** Plus the class in a distribution (`distribution.ts`), milliseconds. */
+  /** The class in a distribution (`distribution.ts`) of milliseconds is added. */
   duration: 2_000,
   lag: 3_000,
   total: 4_000,

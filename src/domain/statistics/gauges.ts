@@ -1,4 +1,4 @@
-/** Random bytes of a writer's number, which makes it unique among processes. */
+/** Number of random bytes in a writer's number, which make it unique among processes. */
 export const writerBytes = 6;
 
 /** The number that identifies the writer of statistics rows, in a range that both stores support. */
@@ -6,11 +6,12 @@ export function writerOf(bytes: Uint8Array): number {
   return bytes.reduce((number, byte) => number * 256 + byte, 1);
 }
 
-// Gauges of processes: how much is waiting or in flight, and how late it is. They describe a moment and are not counts.
+// Gauges of processes: how much is waiting or in flight, and how late it is. They describe the current moment and are
+// not counts.
 
-/** Every process reads these from the store, so any single process is sufficient. */
+/** Every process reads these values from the store, so those of any single process are sufficient. */
 const storeGauges = ["waiting_high", "waiting_normal", "waiting_low", "dead_letters"] as const;
-/** Each process has its own part: values of processes that run at the same time are added. */
+/** Each process has its own part, so the values of processes that run at the same time are added. */
 const addedGauges = [
   "in_flight",
   "active_requests",
@@ -18,7 +19,7 @@ const addedGauges = [
   "waiting_requests",
   "waiting_request_slots",
 ] as const;
-/** Each process has its own value; together they have a minimum, a maximum and a mean. */
+/** Each process has its own value; together, the values have a minimum, a maximum and a mean. */
 const ownGauges = [
   "open_circuits",
   "loop_lag_ms",
@@ -74,7 +75,7 @@ export function joinedSpans(one: GaugeSpan, other: GaugeSpan): GaugeSpan {
   };
 }
 
-/** Summarises several processes, or one that was restarted; one span for each. Null if none has a value. */
+/** Summarises several processes, or one that was restarted, with one span for each. Null if no span has a value. */
 export function summaryOf(name: GaugeName, spans: readonly GaugeSpan[]): GaugeSummary | null {
   const knowing = spans.filter(({ readings }) => readings[name] !== undefined);
   if (knowing.length === 0) return null;
@@ -85,8 +86,8 @@ export function summaryOf(name: GaugeName, spans: readonly GaugeSpan[]): GaugeSu
 }
 
 /**
- * Sums over the processes that ran at the same time; a restarted process counts once. Minimum and maximum are sums over
- * the processes, as if they had occurred at the same time.
+ * Sums over the processes that ran at the same time; a restarted process counts once. The minimum and the maximum are
+ * sums over the processes too, as if they had occurred at the same time.
  */
 function addedSummary(name: GaugeName, spans: readonly GaugeSpan[]): GaugeSummary {
   const atOnce = spans.map(({ from: at }) => {
@@ -109,12 +110,12 @@ function meanOf({ readings }: GaugeSpan, name: GaugeName): number {
   return sum / count;
 }
 
-/** A single reading also needs a length, or it would not count. */
+/** A single reading also needs a duration, or it would not count. */
 function lengthOf({ from, to }: Pick<GaugeSpan, "from" | "to">): number {
   return to - from + 1;
 }
 
-/** The time in which at least one of them ran. */
+/** The time in which at least one of the processes ran. */
 function coveredLength(spans: readonly GaugeSpan[]): number {
   let length = 0;
   let until = Number.NEGATIVE_INFINITY;

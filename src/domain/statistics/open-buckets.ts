@@ -1,29 +1,31 @@
 import { Counts } from "./counts.ts";
 import { addFact, bucketAt, type Fact, type FactKind, stepMs } from "./facts.ts";
 
-/** A bucket as it is written: the total that one process has counted so far, which replaces its earlier row. */
+/**
+ * A bucket as it is written: the total that one process has counted so far. It replaces the earlier row of the bucket.
+ */
 export interface BucketRow {
   readonly kind: FactKind;
-  /** Start of its minute, Unix milliseconds. */
+  /** Start of the bucket's minute, Unix milliseconds. */
   readonly start: number;
-  /** Null for all tenants. */
+  /** Null for totals of all tenants. */
   readonly tenant: string | null;
-  /** Null for the whole tenant. */
+  /** Null for totals of the whole tenant. */
   readonly subject: string | null;
-  /** Distinguishes rows of the same minute that was entered again after the clock was set back. */
+  /** Distinguishes the rows of a minute that began again because the clock was set back. */
   readonly part: number;
-  /** Includes commits up to this number. */
+  /** The number of the last commit whose counts are included. */
   readonly countedTo: number;
   readonly counts: Uint8Array;
 }
 
 interface OpenBucket extends Omit<BucketRow, "countedTo" | "counts"> {
-  /** The bucket that contains it: its tenant, then all tenants; null for the latter. */
+  /** The bucket that contains this one: its tenant's, then that of all tenants; null for the latter. */
   readonly within: OpenBucket | null;
   readonly counts: Counts;
-  /** When its first unwritten count was added, by the wall clock. */
+  /** When the first unwritten count was added, according to the wall clock. */
   unwrittenSince: number;
-  /** The commit of that count. */
+  /** The number of the commit of that count. */
   unwrittenFrom: number;
 }
 
@@ -36,14 +38,14 @@ interface OpenMinute {
 
 /**
  * Buckets of the current minute, and earlier ones that are not written yet. Counts committed facts, and selects the
- * rows to write: the longest unwritten first, each once per second, and those of a past minute at once.
+ * rows to write: the longest unwritten first, each once per second, and those of a past minute immediately.
  *
  * Commits are numbered. A fact is counted after its commit. The store keeps it until every bucket that counts it was
  * written with `countedTo` at or above that number.
  */
 export class OpenBuckets {
   readonly #minutes = new Map<number, OpenMinute>();
-  /** In the order in which they became different from their written rows. */
+  /** In the order in which the buckets began to differ from their written rows. */
   readonly #unwritten = new Set<OpenBucket>();
   readonly #typesPerTenantMax: number;
   #lastCommit = 0;
@@ -61,16 +63,16 @@ export class OpenBuckets {
       const minute = this.#minute(bucketAt(fact.at, "minute"));
       const own = this.#bucket(minute, fact);
       this.#count(own, fact, commit, now);
-      // A delivery may be stopped because its event belongs to another tenant than its webhook. It then counts for the
-      // event's tenant.
+      // A delivery may be stopped because its event belongs to a different tenant than its webhook. The delivery then
+      // counts for the event's tenant.
       let around = own.tenant === fact.tenant ? own.within : this.#bucket(minute, { ...fact, subject: null });
       for (; around !== null; around = around.within) this.#count(around, fact, commit, now);
     }
   }
 
   /**
-   * The type under which an event is counted. Limited to a few hundred types per tenant and minute; all others share
-   * one.
+   * The type under which an event is counted. Each tenant may have a few hundred types per minute; all others are
+   * counted as one.
    */
   subjectOf(tenantId: string, eventType: string, at: number): string {
     const minute = this.#minute(bucketAt(at, "minute"));
@@ -92,7 +94,7 @@ export class OpenBuckets {
     return rows;
   }
 
-  /** All unwritten rows, however recent. For shutdown. */
+  /** All unwritten rows, including recent ones. For shutdown. */
   takeAll(limit: number): readonly BucketRow[] {
     const taken = [...this.#unwritten].slice(0, limit);
     for (const bucket of taken) this.#unwritten.delete(bucket);
@@ -113,13 +115,13 @@ export class OpenBuckets {
     for (const bucket of younger) this.#unwritten.add(bucket);
   }
 
-  /** Every bucket is written up to this commit. */
+  /** The number of the last commit up to which every bucket is written. */
   get writtenTo(): number {
     const [oldest] = this.#unwritten;
     return oldest === undefined ? this.#lastCommit : oldest.unwrittenFrom - 1;
   }
 
-  /** Since when there is unwritten data, Unix milliseconds; null if there is none. */
+  /** When the oldest unwritten data was added, Unix milliseconds; null if there is none. */
   get unwrittenSince(): number | null {
     const [oldest] = this.#unwritten;
     return oldest === undefined ? null : oldest.unwrittenSince;
@@ -142,7 +144,7 @@ export class OpenBuckets {
   #minute(start: number): OpenMinute {
     const known = this.#minutes.get(start);
     if (known !== undefined) return known;
-    // The earlier rows of this minute are stored and must not be replaced by rows of a second start.
+    // The earlier rows of this minute are already stored and must not be replaced, so the rows get a new part number.
     if (start <= this.#newestDropped) this.#reopened += 1;
     const part = start <= this.#newestDropped ? this.#reopened : 0;
     const minute = { start, part, buckets: new Map(), subjectsByTenant: new Map() };
@@ -187,14 +189,14 @@ export class OpenBuckets {
   }
 }
 
-/** Ids and types contain no line feed. */
+/** IDs and types contain no line feed, so the name is unique. */
 function nameOf(kind: FactKind, tenant: string | null, subject: string | null): string {
   if (kind === "delivery") return subject ?? `\n${tenant ?? ""}`;
   return subject === null ? `\r\n${tenant ?? ""}` : `\r${tenant ?? ""}\n${subject}`;
 }
 
-/** Not a valid event type. */
+/** Not a valid event type, so it cannot collide with one. */
 export const otherTypes = "*";
 const writtenEveryMs = 1_000;
-/** Commits happen later than the times of their facts. */
+/** A commit happens later than the times of its facts. */
 const lateMs = 30_000;

@@ -1,7 +1,7 @@
 import { placeOf, timeAt } from "../statistics/facts.ts";
 import { sampledFlag, type TraceContext } from "./trace-context.ts";
 
-/** Finds the attempts of one webhook that are slower than nearly all others. Old times lose their weight. */
+/** Finds the attempts of one webhook that are slower than nearly all others. The weight of old times decreases. */
 export class SlowTimes {
   readonly #counts: number[] = [];
   #asked = 0;
@@ -11,7 +11,7 @@ export class SlowTimes {
 
   /**
    * Whether this time is slow compared with the earlier ones. Only every eighth time is recorded, which is sufficient
-   * and cheaper.
+   * and costs less.
    */
   isSlow(ms: number): boolean {
     const slow = ms > this.#slowerThanMs;
@@ -34,7 +34,7 @@ export class SlowTimes {
     for (const [place, count = 0] of this.#counts.entries()) {
       below += count;
       if (below < this.#all * share) continue;
-      // The upper end of the class: all its times belong to the others.
+      // The upper end of the class, because all times in the class belong to the faster attempts.
       this.#slowerThanMs = timeAt(place + 1);
       break;
     }
@@ -48,15 +48,15 @@ const share = 0.99;
 const lookEvery = 100;
 const countsMax = 2_000;
 
-/** Which spans are kept. */
+/** Determines which spans are kept. */
 export interface TraceSampling {
-  /** Events are kept if the last eight digits of their id sort below this text; "" keeps none. */
+  /** Events are kept if the last eight digits of their ID sort below this string; "" keeps none. */
   readonly endsBelow: string;
-  /** Keep events whose publisher records its trace. */
+  /** Whether to keep events whose publisher records its trace. */
   readonly keepsRecorded: boolean;
-  /** The publisher's decision is final; the ratio only applies to events without a trace. */
+  /** Whether the publisher's decision is final; the ratio then only applies to events without a trace. */
   readonly followsPublisher: boolean;
-  /** Attempts that failed or were slow are kept even if no other rule keeps them. */
+  /** Whether to keep attempts that failed or were slow even if no other rule keeps them. */
   readonly keepsTrouble: boolean;
 }
 
@@ -64,7 +64,7 @@ export type KeptBecause = "sampled" | "ratio" | "failed" | "slow";
 
 /**
  * Every process makes the same decision, so that the spans of an event are kept together. Called for every attempt: it
- * allocates nothing, and nearly always examines one digit of the id.
+ * does not allocate memory, and nearly always examines only one digit of the ID.
  */
 export function keptByEvent(
   id: string,
@@ -80,7 +80,7 @@ export function keptByEvent(
 const shareDigits = 8;
 const shareEnd = 16 ** shareDigits;
 
-/** The end of a UUID is random. */
+/** The end of a UUID, because it is random. */
 function isBelow(id: string, { endsBelow: bound }: Pick<TraceSampling, "endsBelow">): boolean {
   const start = id.length - shareDigits;
   for (let at = 0; at < bound.length; at += 1) {
@@ -90,11 +90,11 @@ function isBelow(id: string, { endsBelow: bound }: Pick<TraceSampling, "endsBelo
   return false;
 }
 
-/** The bound for a ratio of kept events, 0 to 1. */
+/** The bound that keeps a given ratio of events, from 0 to 1. */
 function boundOf(ratio: number): string {
   if (ratio === 0) return "";
   const bound = Math.round(ratio * shareEnd);
-  // Sorts after all digits.
+  // A character that sorts after all digits.
   return bound >= shareEnd ? "g" : bound.toString(16).padStart(shareDigits, "0");
 }
 
@@ -122,7 +122,7 @@ export function samplingOf(sampler: string | undefined, argument: string | undef
   }
 }
 
-/** One event in a thousand. */
+/** One event in a thousand is kept. */
 const ratioDefault = 0.001;
 
 function ratioOf(text: string | undefined): number | null {

@@ -12,9 +12,9 @@ export interface TraceContext {
   readonly state: string | null;
 }
 
-/** The publisher records its trace. */
+/** The flag that the publisher records its trace. */
 export const sampledFlag = 1;
-/** The trace id is random enough for sampling (level 2 of the specification). */
+/** The flag that the trace ID is random enough for sampling (level 2 of the specification). */
 export const randomFlag = 2;
 
 export const traceStateLengthMax = 512;
@@ -33,7 +33,7 @@ export function parseTraceContext(traceparent: unknown, tracestate?: unknown): T
   return { traceId, spanId, flags: Number.parseInt(flags, 16), state: readState(tracestate) };
 }
 
-/** One member: a key, optionally with a system, and a printable value. */
+/** One member: a key, optionally with a system ID, and a printable value. */
 const member =
   /^[a-z0-9][a-z0-9_*/-]{0,255}(?:@[a-z][a-z0-9_*/-]{0,13})?=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{1,256}$/;
 const membersMax = 32;
@@ -49,7 +49,7 @@ function readState(text: unknown): string | null {
   return isValid ? members.join(",") : null;
 }
 
-/** The text of a `traceparent` header. */
+/** The value of a `traceparent` header. */
 export function traceparentOf(context: Omit<TraceContext, "state">): string {
   return `00-${context.traceId}-${context.spanId}-${context.flags.toString(16).padStart(2, "0")}`;
 }
@@ -63,7 +63,7 @@ export function packTraceContext({ traceId, spanId, flags, state }: TraceContext
   return state === null ? head : Buffer.concat([head, Buffer.from(state, "latin1")]);
 }
 
-/** Reverses `packTraceContext`; null for null and for anything else. */
+/** Reverses `packTraceContext`; null for null and for invalid input. */
 export function unpackTraceContext(bytes: Uint8Array | null): TraceContext | null {
   if (bytes === null || bytes.byteLength < contextBytes) return null;
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -122,14 +122,14 @@ export interface Span {
   readonly traceId: string;
   readonly spanId: string;
   readonly parentSpanId: string | null;
-  /** The parent ran in another process. */
+  /** Whether the parent ran in another process. */
   readonly isParentRemote: boolean;
   readonly state: string | null;
   readonly startedAt: number;
   readonly endedAt: number;
   readonly attributes: Readonly<Record<string, string | number | boolean>>;
   readonly links: readonly SpanLink[];
-  /** Why it failed, in one line; null for success. */
+  /** Why the span failed, in one line; null for success. */
   readonly error: string | null;
 }
 

@@ -21,7 +21,7 @@ import { maskSecrets } from "../credentials/secret-mask.ts";
 import type { Flight } from "./attempts.ts";
 
 export interface NotedAnswer {
-  /** The received value and its meaning; undefined if the response had none. */
+  /** The received value and its meaning; undefined if the response had no `Retry-After`. */
   readonly retryAfter: { readonly value: string; readonly means: RetryAfter } | undefined;
   /** The state of the delivery after the attempt. */
   readonly progress: DeliveryProgress;
@@ -29,7 +29,7 @@ export interface NotedAnswer {
   readonly now: number;
 }
 
-/** Notes on an attempt in addition to its result; null for most attempts, which keeps the event path cheap. */
+/** Additional facts about an attempt; null for most attempts, which keeps the event path cheap. */
 export function attemptNotes(
   flight: Flight,
   answer: NotedAnswer,
@@ -51,10 +51,7 @@ function retryAfterNote({ retryAfter, progress, now }: NotedAnswer): RetryAfterN
   return { value: shown, effect: decided ? "lower_bound" : "none" };
 }
 
-/**
- * The gates that held the delivery after it was due. For the rest of the time it waited for a request slot or its
- * turn.
- */
+/** The gates that held the delivery after it was due. The rest of the wait was for a request slot or for its turn. */
 export function waitsOf({ delivery, endpoint, lane, startedAt }: Flight): readonly DeliveryWait[] {
   const { dueAt, createdAt } = delivery.progress;
   const since = Math.max(dueAt, createdAt);
@@ -99,7 +96,7 @@ function attemptTrace(flight: Flight, verdict: Verdict, result: TransportResult)
   });
 }
 
-/** No request was sent, or the sender thread ended. */
+/** No request was sent, or the sender thread exited. */
 const untraced: WireTrace = {
   httpVersion: null,
   peerAddress: null,
@@ -148,7 +145,7 @@ export function statusOf(result: TransportResult): number | null {
   return result.observation.kind === "response" ? result.observation.status : null;
 }
 
-/** No request was sent. It counts as a failed attempt, so that the delivery eventually ends. */
+/** No request was sent. This counts as a failed attempt, so that the delivery eventually ends. */
 export function notSent(errorMessage: string): TransportResult {
   return {
     observation: { kind: "failure", category: "network", requestSent: false },

@@ -6,7 +6,7 @@ import { ManualClock } from "../manual-clock.fixture.ts";
 
 const nothing = (): void => {};
 
-/** The settlements and error log lines of one attempt. */
+/** Records the settlements and error log lines of one attempt. */
 async function attempted(parts: {
   readonly compose: () => object;
   readonly send: () => Promise<TransportResult>;

@@ -50,15 +50,17 @@ export class Flights {
     this.#open.set(flight.delivery.id, flight);
   }
 
-  /** The request has ended. False if its lease was released, so it must not be settled. */
+  /**
+   * Records that the request has ended. Returns false if the lease was released, so the request must not be settled.
+   */
   end(flight: Flight): boolean {
     if (this.#abandoned) return false;
-    // After a clock jump past its lease, another flight of the same delivery may have replaced it.
+    // If the clock jumped past the lease, another flight of the same delivery may have replaced this one.
     if (this.#open.get(flight.delivery.id) === flight) this.#open.delete(flight.delivery.id);
     return true;
   }
 
-  /** Wakes a waiting stop, after an ended flight was settled. */
+  /** Called after an ended flight was settled. Wakes `stop` if it is waiting. */
   settled(): void {
     if (this.#open.size === 0) this.#quiet?.();
   }
@@ -77,7 +79,7 @@ export class Flights {
   }
 
   /**
-   * The grace time is over: deliveries in flight are released without a settlement and will be sent again (WDS-196).
+   * The grace time is over: deliveries in flight are released without being settled and will be sent again (WDS-196).
    */
   abandon(): readonly Lease[] {
     const leases = [...this.#open.values()].map((flight) => flight.delivery.lease);
@@ -88,7 +90,7 @@ export class Flights {
 }
 
 /**
- * Whether a delivery may be sent to a webhook. `foreign`: it is stored for a webhook of another tenant than its
+ * Whether a delivery may be sent to a webhook. `foreign`: it is stored for a webhook whose tenant is not that of its
  * event. `unclear`: the stored data contradicts the state of this process, which may be outdated.
  */
 type Addressee = "right" | "foreign" | "unclear";
@@ -109,12 +111,12 @@ function addresseeOf(
   return agree ? "right" : "unclear";
 }
 
-/** The result of a request, or why none was made. An error is a bug in this program. */
+/** The result of a request, or why no request was sent. An error is a bug in this program. */
 type Ending = TransportResult | Exclude<Addressee, "right"> | Error;
 
 /**
- * One attempt, from a leased delivery to its settlement: gets an access token if needed, builds and sends the
- * request, and settles the result. No database work happens here.
+ * One attempt, from a leased delivery to its settlement: fetches an access token if needed, builds and sends the
+ * request, and settles the result. It does not access the database.
  *
  * This is the only place where events leave the system, so it checks that the event and the webhook belong together.
  */
@@ -136,7 +138,7 @@ export class Attempts {
     this.#shortages = shortages;
   }
 
-  /** Never calls the dispatcher back synchronously. */
+  /** Never calls back into the dispatcher synchronously. */
   start(flight: Flight): void {
     this.#flights.add(flight);
     this.#send(flight)
@@ -152,7 +154,8 @@ export class Attempts {
       if (token.kind === "failed") return { ...notSent(token.detail), ...shortageIn(token) };
       flight.accessToken = token.accessToken;
     }
-    // Without a token this does not wait, so the whole message, including its time, follows from stored data.
+    // An attempt without a token does not wait here, so the whole message, including its time, follows from stored
+    // data.
     const request = buildRequest(flight, tokens === null ? flight.startedAt : clock.now());
     return typeof request === "string" ? request : transport.send(request);
   }
@@ -207,7 +210,7 @@ export interface Flight {
   /** The lease of the probe if the circuit is half open. */
   readonly probe: number | null;
   readonly place: Place;
-  /** The access token sent with the request; null if the webhook has none. */
+  /** The access token sent with the request; null if the webhook has no tokens. */
   accessToken: string | null;
 }
 
@@ -217,35 +220,36 @@ export interface Place {
   /** On the monotonic clock. */
   readonly startedMs: number;
   readonly bytes: number;
-  /** Its share of the active requests. */
+  /** The request's share of the active requests. */
   share: Share;
-  /** Null if hosts have no limit, and once the request counts as waiting. */
+  /** Null if hosts have no limit, or once the request counts as waiting. */
   host: Host | null;
   readonly isCautious: boolean;
   /** Null while the request is active. */
   waiting: WaitingSlot | null;
-  /** It is older than five seconds. */
+  /** Whether the request is older than five seconds. */
   hasHung: boolean;
 }
 
-/** Receives the ends of flights: the dispatcher, which created them and decides what to send next. */
+/** Receives the ends of flights. Implemented by the dispatcher, which created them and decides what to send next. */
 export interface FlightListener {
   /**
-   * The request has ended; its request slot is free. Called before settling. `isResponse` if the receiver answered.
+   * The request has ended, and its request slot is free. Called before settling. `isResponse`: whether the receiver
+   * responded.
    */
   answered(flight: Flight, pace: Pace, isResponse: boolean): void;
   /** The settlement is committed, or the lease was lost; `retryAt` is null if no attempt follows. */
   settled(flight: Flight, retryAt: number | null): void;
-  /** The settlement was not written: the current lease owner decides; without one, the lease expires. */
+  /** The settlement was not written: the current lease owner decides. Without an owner, the lease expires. */
   lost(flight: Pick<Flight, "lane">): void;
   /** A delivery was settled without a request. */
   dropped(lane: Lane): void;
   /**
-   * No request was made, through no fault of the receiver: the delivery is released, and its endpoint pauses until
-   * then.
+   * No request was sent, and the receiver is not the cause. The delivery is released, and its endpoint pauses until the
+   * given time.
    */
   postponed(flight: Flight, until: number): void;
-  /** Requests can be made again. */
+  /** Requests can be sent again. */
   schedulePump(): void;
 }
 
@@ -253,10 +257,10 @@ export interface FlightListener {
 export interface RenderedRequest {
   readonly method: "POST";
   readonly url: string;
-  /** Flat name-value list, in order. Headers of the connection (Host, Content-Length) are not included. */
+  /** Flat name-value list, in order. Headers of the connection (Host, Content-Length) are excluded. */
   readonly headers: readonly string[];
   readonly body: Uint8Array;
-  /** Parts that may differ from the request as sent; empty if there are none. */
+  /** Parts that may differ from the request that was sent; empty if there are none. */
   readonly differences: readonly RequestDifference[];
 }
 
@@ -295,7 +299,7 @@ export function renderRequest(from: RenderedFrom): RenderedRequest {
 
 const noKey = "the webhook has no signing key, so its requests cannot be rebuilt; replace its secret first";
 
-/** The URL as requested, if it was recorded completely. */
+/** The requested URL, if it was recorded completely. */
 function urlOf({ config, attempt, event }: RenderedFrom): string {
   const trace = attempt.notes?.trace;
   const isOther = trace !== undefined && trace.configRevision !== config.webhook.revision;

@@ -24,8 +24,8 @@ export interface SettledAttempt {
 }
 
 /**
- * Spans of events, created only after the outcome is known and only if they are kept. Other events cost one check of
- * their ID and one duration sample.
+ * Creates the spans of events, only after the outcome is known and only if they are kept. Other events cost one check
+ * of their ID and one duration sample.
  */
 export class EventSpans {
   readonly #tracer: Tracer;
@@ -40,14 +40,14 @@ export class EventSpans {
     this.#clock = clock;
   }
 
-  /** An event was committed. */
+  /** Called when an event was committed. */
   published(event: NewEvent, deliveries: number): void {
     const kept = keptByEvent(event.id, event.trace, this.#tracer.sampling);
     if (kept === null) return;
     this.#tracer.ended(publishSpan({ ...event, endedAt: this.#clock.now(), deliveries }, kept));
   }
 
-  /** An attempt was settled. */
+  /** Called when an attempt was settled. */
   attempted(flight: Flight, ended: SettledAttempt): void {
     const { delivery, endpoint } = flight;
     const isSlow = this.#isSlow(endpoint, ended);
@@ -56,7 +56,7 @@ export class EventSpans {
     if (kept === null && !failed && !isSlow) return;
     const because = kept ?? this.#keptByTrouble(failed);
     if (because === null) return;
-    // No publish span was exported yet: only this attempt makes the event worth tracing.
+    // No publish span was exported yet, because the event is only worth tracing since this attempt.
     if (kept === null && this.#publishedFor.isNew(delivery.eventId)) {
       const { createdAt } = delivery.progress;
       const event = { ...delivery, id: delivery.eventId, createdAt, priority: delivery.eventPriority };
@@ -87,7 +87,7 @@ export class EventSpans {
 /** Limit for failed and slow attempts that are kept; an outage would otherwise flood the collector. */
 const troublePerSecondMax = 50;
 
-/** The most recent few hundred IDs. */
+/** The IDs of the last few hundred events. */
 class RecentIds {
   readonly #ids = new Set<string>();
 
@@ -199,7 +199,7 @@ function addressAttributes(host: string): Attributes {
   return { "server.address": host.slice(0, port), "server.port": Number(host.slice(port + 1)) };
 }
 
-/** The status if there is one, as the conventions require. */
+/** The response status if there is one, as the conventions require. */
 function errorType(result: TransportResult, category: string | null | undefined): string {
   const status = statusOf(result);
   return status === null ? (category ?? "other") : String(status);

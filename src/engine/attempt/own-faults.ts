@@ -6,8 +6,8 @@ import type { EngineContext } from "../engine-options.ts";
 import type { Flight, FlightListener } from "./attempts.ts";
 
 /**
- * Requests that this machine could not make. Receivers are not at fault: the delivery is released unchanged, without
- * an attempt, and is sent a little later. The operator sees it in the log and in metrics.
+ * Handles requests that this machine could not send. Receivers are not the cause, so the delivery is released
+ * unchanged, without an attempt, and is sent a little later. The log and the metrics show the problem to the operator.
  */
 export class Shortages {
   readonly #context: Pick<EngineContext, "clock" | "telemetry">;
@@ -37,13 +37,13 @@ export class Shortages {
     return this.#last.shortage;
   }
 
-  /** The request of a flight could not be made. */
+  /** Called when the request of a flight could not be sent. */
   met(flight: Flight, shortage: Shortage): void {
     const { clock, telemetry } = this.#context;
     this.#last = { shortage, atMs: clock.monotonicMs() };
     telemetry.metrics.alarmed("local_shortage");
     this.#tell(shortage);
-    // Local ports run out per receiver address; other receivers are not affected.
+    // Local ports run out per receiver address, so other receivers are not affected.
     if (shortage !== "ports") this.#pauseAll();
     if (flight.probe !== null) releaseProbe(flight.endpoint.circuit, flight.probe);
     this.#dispatcher().postponed(flight, clock.now() + pauseMs);
@@ -63,7 +63,7 @@ export class Shortages {
     if (clock.monotonicMs() - this.#toldAtMs < tellAgainMs) return;
     telemetry.log.error(
       { shortage, postponed: this.#untold },
-      `requests could not be made and are postponed: ${shortageTexts[shortage]}`,
+      `requests could not be sent and are postponed: ${shortageTexts[shortage]}`,
     );
     this.#toldAtMs = clock.monotonicMs();
     this.#untold = 0;
@@ -75,10 +75,13 @@ const tellAgainMs = 10_000;
 /** How long a shortage is reported after its last occurrence: longer than the interval of a scrape or probe. */
 const shownMs = 60_000;
 
-/** Requests that could not be built because of a bug in this program. Each kind is logged once a minute. */
+/**
+ * Handles requests that could not be built because of a bug in this program. Each kind of error is logged once a
+ * minute.
+ */
 export class OwnFaults {
   readonly #context: Pick<EngineContext, "clock" | "telemetry">;
-  /** By kind of error: when it was last logged, and the number of occurrences since. */
+  /** By kind of error: when it was last logged, and how often it has occurred since. */
   readonly #kinds = new Map<string, { loggedAtMs: number; unlogged: number }>();
 
   constructor(context: Pick<EngineContext, "clock" | "telemetry">) {

@@ -18,12 +18,12 @@ import type { EngineContext } from "../engine-options.ts";
 export interface NotableAttempt {
   readonly deliveryId: string;
   readonly attention: Attention;
-  /** Reason of the verdict; `long_pause` if the receiver requested a long pause. */
+  /** Reason of the verdict, or `long_pause` if the receiver requested a long pause. */
   readonly reason: string;
   readonly statusCode: number | null;
   /** Target of a redirect; shown to the owner, never followed. */
   readonly location: string | null;
-  /** The webhook is paused until then; null if the response did not request a long pause. */
+  /** When the webhook's pause ends; null if the response did not request a long pause. */
   readonly pausedUntil: number | null;
 }
 
@@ -36,7 +36,7 @@ export interface NotableAttempt {
 export class OwnerAlerts {
   readonly #context: Pick<EngineContext, "clock" | "telemetry">;
   readonly #operationalEvents: OperationalEvents;
-  /** When `webhook reason` was last reported; about as many entries as failing webhooks. */
+  /** When each `webhook reason` was last reported. Has about as many entries as there are failing webhooks. */
   readonly #reportedAt = new Map<string, number>();
 
   constructor(context: Pick<EngineContext, "clock" | "telemetry">, operationalEvents: OperationalEvents) {
@@ -120,5 +120,5 @@ const logLevels = { warn: "warn", notify: "warn", escalate: "error" } as const s
   string
 >;
 const repeatMs = 3_600_000;
-/** Bounds memory. Forgetting an entry only repeats a report. */
+/** Limits memory use. If an entry is dropped, a report may be repeated. */
 const reportsMax = 10_000;

@@ -10,7 +10,7 @@ import { Settler, type SettleOptions } from "./settle.ts";
 
 const nothing = (): void => {};
 
-/** The notifications, writes and dispatcher calls when one delivery is stopped. */
+/** Records the notifications, writes and dispatcher calls when one delivery is stopped. */
 function stopped(addressee: "foreign" | "unclear") {
   const errors: { readonly fields: object; readonly message: string }[] = [];
   const alarms: string[] = [];

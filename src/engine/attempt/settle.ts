@@ -51,15 +51,15 @@ export interface SettleOptions {
   readonly lifecycle: WebhookLifecycle;
   readonly ownerAlerts: OwnerAlerts;
   readonly ownFaults: Pick<OwnFaults, "met">;
-  /** Notes on endpoints for other processes; null if there are none. */
+  /** Publishes endpoint state for other processes; null if there are none. */
   readonly notes: OwnerNotes | null;
   /** Null if traces are not collected. */
   readonly spans: EventSpans | null;
 }
 
 /**
- * Settles attempts: the only writer of delivery state. The pure state machine decides; this class applies its
- * decision to the endpoint's gates at once, and to the store through grouped commits.
+ * Settles attempts: the only writer of delivery state. The pure state machine decides; this class applies its decision
+ * to the endpoint's gates immediately, and to the store through grouped commits.
  */
 export class Settler {
   readonly #options: SettleOptions;
@@ -68,7 +68,7 @@ export class Settler {
     this.#options = options;
   }
 
-  /** A request ended. */
+  /** Called when a request has ended. */
   attempted(flight: Flight, result: TransportResult): void {
     const now = this.#options.clock.now();
     const { endpoint, delivery } = flight;
@@ -114,7 +114,7 @@ export class Settler {
     return { verdict, retryAtOnce: false };
   }
 
-  /** Ends a delivery without a request: it expired, or its body is gone. */
+  /** Ends a delivery without a request because it expired or its body was removed. */
   withoutAttempt(delivery: ClaimedDelivery, lane: Lane, event: HolderEvent): void {
     const { endpoint } = lane;
     const now = this.#options.clock.now();
@@ -139,9 +139,9 @@ export class Settler {
   }
 
   /**
-   * No request was made because the event and the webhook belong to different tenants. If they are stored that way,
-   * the delivery ends. If only this process sees the difference, the delivery keeps its lease until it expires, and
-   * the next process that claims it checks again.
+   * No request was sent because the event and the webhook belong to different tenants. If they are stored that way, the
+   * delivery ends. If only this process sees the difference, the delivery keeps its lease until it expires, and the
+   * next process that claims it checks again.
    */
   stopped(flight: Flight, addressee: "foreign" | "unclear"): void {
     const { delivery, endpoint } = flight;
@@ -170,8 +170,8 @@ export class Settler {
   }
 
   /**
-   * The request could not be built or handed to the network. This is a bug in the program, so the delivery ends with
-   * a reason that says so: circuit, limits, attempts and the owner's notifications are unchanged.
+   * The request could not be built or passed to the network. This is a bug in this program, so the delivery ends with a
+   * reason that says so. The circuit, the limits, the attempts and the owner's notifications are unchanged.
    */
   notComposed(flight: Flight, error: Error): void {
     const { delivery, endpoint } = flight;
@@ -214,13 +214,14 @@ export class Settler {
       { verdict, statusCode, now, exhausted: exhaustedOf(attempt.progress) },
       endpoint.policy.disable,
     );
-    // Each failure is written. Successes are written later, but the end of a failure streak must not wait for that.
+    // Each failure is written immediately. Successes are written later, but the end of a series of failures must not
+    // wait for that.
     if (endpoint.attempted(verdict.outcome !== "accepted")) this.#options.states.changed(endpoint);
     if (decision !== null) this.#options.lifecycle.decided(endpoint, decision);
     if (verdict.outcome !== "accepted") this.#alertOwner(flight, attempt);
   }
 
-  /** Alerts the owner and follows a 308. */
+  /** Alerts the owner, and stores the new URL after a 308. */
   #alertOwner(flight: Flight, { verdict, result }: Pick<SettledAttempt, "verdict" | "result">): void {
     const { endpoint, delivery } = flight;
     const statusCode = statusOf(result);
@@ -282,7 +283,7 @@ export class Settler {
     });
   }
 
-  /** The report on a request that was made or stopped. Its lane is settling until the report is written. */
+  /** Settles a request that was sent or stopped. Its lane is settling until the result is written. */
   #reportOn(flight: Flight, decided: Omit<Report, "endpoint" | "isAwaited" | "done">): Report {
     const { endpoint, lane } = flight;
     lane.settlementBegan();
@@ -313,7 +314,10 @@ export class Settler {
     });
   }
 
-  /** The delivery was ended while it was in flight, without taking its lease: decide again from its current state. */
+  /**
+   * The delivery was ended elsewhere while it was in flight, without losing its lease. Decide again from its current
+   * state.
+   */
   #reportLate(delivery: ClaimedDelivery, report: Report, ended: DeliveryProgress<GivenUpState>): void {
     const progress = this.#move(ended, { ...report, delivery });
     if (progress === ended) return report.done(ended);
@@ -340,7 +344,7 @@ export class Settler {
     });
   }
 
-  /** WDS-20: one structured line per dead letter. */
+  /** Writes one structured log line per dead letter (WDS-20). */
   #logDeadLetter(delivery: ClaimedDelivery, progress: DeliveryProgress): void {
     this.#options.telemetry.log.warn(
       {
@@ -387,9 +391,9 @@ interface Report {
   readonly event: HolderEvent;
   readonly now: number;
   readonly progress: DeliveryProgress;
-  /** For the history; null if no request was made. */
+  /** For the history; null if no request was sent. */
   readonly attempt: ((after: DeliveryProgress) => AttemptRecord) | null;
-  /** The next delivery of its lane, or its immediate retry, waits for this write. */
+  /** Whether the next delivery of the lane, or an immediate retry of this one, waits for this write. */
   readonly isAwaited: boolean;
   /** Receives the stored state of the delivery; null if the lease was lost. */
   readonly done: (written: DeliveryProgress | null) => void;
@@ -438,7 +442,7 @@ function exhaustedOf(progress: DeliveryProgress): { readonly firstAttemptAt: num
   return firstAttemptAt === null ? null : { firstAttemptAt };
 }
 
-/** Failures before a manual retry do not count against the endpoint again. */
+/** Failures before a manual retry are not counted against the endpoint a second time. */
 function firstOfSchedule(progress: DeliveryProgress): number | null {
   const { firstAttemptAt } = progress;
   return firstAttemptAt === null ? null : Math.max(firstAttemptAt, agesFrom(progress));

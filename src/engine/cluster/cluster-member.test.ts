@@ -15,7 +15,7 @@ async function started(...ids: readonly string[]) {
   return { clock, scene, store: scene.store, ownership: scene.member };
 }
 
-/** The lane that the endpoint has now. */
+/** The current lane of the endpoint. */
 function laneOf(endpoint: Endpoint): Lane {
   const lane = new Lane({ webhookId: endpoint.webhook.id, ordering: "none", eventType: null }, endpoint);
   endpoint.lanes.set("n", lane);
@@ -58,7 +58,7 @@ suite("a worker in a cluster", () => {
     assert.equal(ownership.holds(), false);
     answers[0]?.();
     await scene.pass(1);
-    // Sent about 12 seconds ago: it proves two seconds, not fourteen.
+    // The heartbeat was sent about 12 seconds ago, so it proves only two more seconds, not fourteen.
     assert.equal(ownership.holds(), true);
     await scene.pass(3_000);
     assert.equal(ownership.holds(), false);

@@ -4,11 +4,11 @@ import { handoverOf } from "./owned-endpoints.ts";
 import { SerialWork, WebhookAcquirer, type WebhookAcquirerOptions } from "./webhook-acquirer.ts";
 
 export interface ClusterMemberOptions extends WebhookAcquirerOptions {
-  /** Sending may continue. */
+  /** Sending may resume. */
   readonly resumed: () => void;
   /** Number of live workers in the pool, including this one. */
   readonly workers: (count: number) => void;
-  /** This worker has a new number, or none. */
+  /** This worker got a new number, or lost its number. */
   readonly renamed: (worker: number | null) => void;
 }
 
@@ -19,8 +19,8 @@ export interface ClusterMemberOptions extends WebhookAcquirerOptions {
  * A worker sends only while its own monotonic clock proves that no other worker may have acquired its webhooks: for
  * `aliveMs` from before the last heartbeat was sent, minus a margin. A process that was suspended for longer notices
  * that before it sends anything. The monotonic clock may stop while a machine sleeps, so the wall clock must not be
- * past that time either; a wall clock that is set forward only costs a pause until the next heartbeat. A reaped
- * worker forgets all its webhooks and joins as a new worker. The states are drawn in docs/state-machine.md, "Worker".
+ * past that time either. A wall clock that is set forward only causes a pause until the next heartbeat. A reaped
+ * worker drops all its webhooks and joins as a new worker. The states are drawn in docs/state-machine.md, "Worker".
  *
  *   0 s             3         6    …      14          15                     18 at the latest
  *   heartbeat sent  next one              sends       may be reaped by the   reaped by the heartbeat
@@ -37,9 +37,9 @@ export class ClusterMember {
   readonly #heartbeatAlarm: Alarm;
   readonly #leavingAlarm: Alarm;
   #worker: number | null = null;
-  /** Until then no other worker can have acquired the webhooks of this one. */
+  /** Until this time, no other worker can have acquired the webhooks of this one. */
   #ownsUntilMs = Number.NEGATIVE_INFINITY;
-  /** The same on the wall clock. */
+  /** The same deadline on the wall clock. */
   #ownsUntil = Number.NEGATIVE_INFINITY;
   /** The pool at the last heartbeat, including this worker. */
   #pool: Heartbeat = { workers: 1, owned: 0 };
@@ -73,7 +73,7 @@ export class ClusterMember {
     this.acquirer.start();
   }
 
-  /** Orders are pending for a webhook that this worker may own. */
+  /** There are pending orders for a webhook that this worker may own. */
   ordered(): void {
     void this.#work.run(async () => {
       const worker = this.#worker;
@@ -83,8 +83,8 @@ export class ClusterMember {
 
   /**
    * The database was restarted or replaced, and may have lost this worker or its webhooks. Webhooks with unfinished
-   * requests or unwritten settlements stay `leaving`: the worker keeps them when it rejoins, and releases each when
-   * it is quiet. If they were freed earlier, another worker would send the same deliveries again.
+   * requests or unwritten settlements stay `leaving`: the worker keeps them when it rejoins, and releases each one when
+   * it is quiet. If they were released earlier, another worker would send the same deliveries again.
    */
   rejoin(): void {
     if (this.#worker === null || this.#hasLeft) return;
@@ -99,7 +99,9 @@ export class ClusterMember {
     this.acquirer.pause();
   }
 
-  /** During a shutdown, releases quiet webhooks to other workers at once, and each remaining one when it is quiet. */
+  /**
+   * During a shutdown, releases quiet webhooks to other workers immediately, and each remaining one when it is quiet.
+   */
   retire(): void {
     void this.#work.run(async () => {
       const { owned, store } = this.#options;
@@ -111,7 +113,7 @@ export class ClusterMember {
     });
   }
 
-  /** Releases every webhook, including those that are not quiet: their leases were released before. */
+  /** Releases every webhook, including those that are not quiet, because their leases were released before. */
   async leave(): Promise<void> {
     this.pause();
     this.#hasLeft = true;
@@ -134,8 +136,8 @@ export class ClusterMember {
   // ---- staying alive ------------------------------------------------------------------------------------------
 
   /**
-   * Sends one heartbeat at a time, because a second one would queue in the store behind the first. It does not use
-   * the queue of `#work`, because a hanging call there must not let the worker die.
+   * Sends one heartbeat at a time, because a second one would queue in the store behind the first. It does not use the
+   * queue of `#work`, because a hanging call in that queue would stop the heartbeats and the worker would be reaped.
    */
   async #heartbeat(): Promise<void> {
     this.#heartbeatAlarm.set(heartbeatMs, () => void this.#heartbeat());
@@ -163,7 +165,7 @@ export class ClusterMember {
       this.#options.renamed(worker);
       this.#hold(sentAt.monotonicMs, sentAt.wall);
       telemetry.log.info({ worker }, "joined the workers of the store");
-      // The number of workers determines this worker's share of shared limits.
+      // The number of workers determines this worker's part of shared limits.
       await this.#prolong(worker);
     } finally {
       this.#joining = false;
@@ -175,7 +177,7 @@ export class ClusterMember {
     const sentAt = timeOf(clock);
     const heartbeat = await store.heartbeat({ worker, aliveMs });
     if (this.#worker !== worker) {
-      // The database was restarted in between: see `rejoin`.
+      // The database was restarted since the last heartbeat: see `rejoin`.
       return this.#worker !== null || this.#paused ? undefined : this.#join();
     }
     if (heartbeat === null) {
@@ -190,7 +192,7 @@ export class ClusterMember {
     this.#giveBackSpare();
   }
 
-  /** Counts from before the heartbeat was sent, because the store started counting later. */
+  /** Measured from before the heartbeat was sent. The store starts counting later, so this is the safe side. */
   #hold(monotonicMs: number, wall: number): void {
     const wasHolding = this.holds();
     // Replies may arrive out of order; the later deadline counts.
@@ -239,7 +241,7 @@ export class ClusterMember {
   }
 
   /**
-   * Releases quiet endpoints, and checks again while others are still busy; less often while the store is
+   * Releases quiet endpoints, and checks again while others are still busy. Checks less often while the store is
    * unavailable.
    */
   #letGo(delayMs: number): void {
@@ -270,21 +272,21 @@ function timeOf(clock: Clock): { readonly monotonicMs: number; readonly wall: nu
 }
 
 /**
- * How long a worker counts as alive after a heartbeat, and how long its webhooks stop when it dies. Long enough that
- * a slow statement or a busy process does not change owners.
+ * How long a worker counts as alive after a heartbeat, and therefore how long its webhooks stop when it dies. Long
+ * enough that a slow statement or a busy process does not cause a change of owners.
  */
 const aliveMs = 15_000;
-/** Three heartbeats in a row may be lost without effect. */
+/** Three consecutive heartbeats may be lost without effect. */
 const heartbeatMs = 3_000;
-/** Time between the last moment at which this worker sends and the first at which another one may. */
+/** Time between the last moment at which this worker may send and the first at which another one may. */
 const marginMs = 1_000;
 /**
  * A worker releases webhooks this far above its share. Larger than the slack for acquiring, to prevent oscillation.
  */
 const releaseSlackMin = 2;
-/** Acquiring a webhook costs a statement, so a webhook with occasional events stays with its owner. */
+/** Acquiring a webhook costs a statement, so a webhook with occasional events should stay with its owner. */
 const idleMs = 30_000;
 /**
- * How often to check whether leaving endpoints are quiet. The check is in memory, and the next owner waits for it.
+ * How often to check whether leaving endpoints are quiet. The check only reads memory, and the next owner waits for it.
  */
 const leavingMs = 50;

@@ -16,17 +16,17 @@ const nothing = (): void => {};
 
 const unknownState = { pausedUntil: null, pauseReason: null, circuit: null, health: null };
 
-/** A process with a store that other processes change without announcements. */
+/** A process whose store is changed by other processes without announcements. */
 class Scene {
   readonly clock = new ManualClock();
   readonly stored = new Map<string, StoredWebhook>();
-  /** The directory of this process. */
+  /** The webhook directory of this process. */
   readonly known = new Map<string, StoredWebhook>();
   readonly sync: ConfigSync;
   uniform = 0;
   /** Number of full reloads. */
   rounds = 0;
-  /** A webhook whose secrets were sealed with a master key that this process lacks. */
+  /** A webhook whose secrets were sealed with a master key that this process does not have. */
   foreign: string | null = null;
   readonly errors: string[] = [];
   /** Endpoints that this process serves; null means all. */
@@ -78,7 +78,7 @@ class Scene {
     this.sync.start();
   }
 
-  /** Saves it like another process, without an announcement. */
+  /** Saves the webhook as another process would, without an announcement. */
   save(id: string, url: string): void {
     const webhook = { id, url, tenantId: "default", updatedAt: this.clock.now() } as Webhook;
     this.stored.set(id, { webhook, secrets: [], runtime: null });

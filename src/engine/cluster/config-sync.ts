@@ -16,7 +16,7 @@ export interface ConfigSyncOptions {
   readonly random: Random;
   readonly telemetry: Telemetry;
   readonly directory: Directory;
-  /** Applies a changed webhook, like a change made by this process. */
+  /** Applies a changed webhook in the same way as a change made by this process. */
   readonly apply: (stored: StoredWebhook) => void;
   readonly remove: (webhookId: string) => void;
 }
@@ -30,7 +30,7 @@ export interface ConfigSyncOptions {
 export class ConfigSync {
   readonly #options: ConfigSyncOptions;
   readonly #loop: Loop;
-  /** The store is authoritative, and changes made here may be lost in it: do not keep newer versions in memory. */
+  /** The store is authoritative, and may have lost changes made here. Do not keep newer versions in memory. */
   #isFromScratch = false;
 
   constructor(options: ConfigSyncOptions) {
@@ -55,13 +55,13 @@ export class ConfigSync {
 
   /**
    * Loads these webhooks, and the reported state of endpoints that this process does not own. A webhook that this
-   * process changed during the read is left unchanged and read again; one that is not found is removed.
+   * process changed during the read is left unchanged and read again. A webhook that is not found is removed.
    */
   async load(webhookIds: readonly string[]): Promise<void> {
     const { webhooks, directory } = this.#options;
     let ids = [...new Set(webhookIds)];
     for (let tries = 0; ids.length > 0 && tries < triesMax; tries += 1) {
-      // Each change replaces the object, so the same object afterwards means that nothing changed.
+      // Each change replaces the object, so if the object is still the same, nothing has changed.
       const before = new Map(ids.map((id) => [id, directory.get(id)?.config]));
       const found = await webhooks.some(ids);
       const reported = await this.#reported(ids);
@@ -96,18 +96,21 @@ export class ConfigSync {
       directory.applyTenantKeys(tenantId, await webhooks.tenantKeys(tenantId));
   }
 
-  /** Loads everything, a page at a time. Never rejects. Calls during a round share one more round after it. */
+  /** Loads everything, one page at a time. Never rejects. Calls during a round share one further round. */
   reloadAll(): Promise<void> {
     return this.#loop.run();
   }
 
-  /** After the database was restarted or replaced: its content wins, even if it is older. Never rejects. */
+  /**
+   * Called after the database was restarted or replaced. Its content takes precedence, even if it is older. Never
+   * rejects.
+   */
   reloadFromScratch(): Promise<void> {
     this.#isFromScratch = true;
     return this.reloadAll();
   }
 
-  /** Loads changed webhooks and removes those that are on no page, because other processes deleted them. */
+  /** Loads changed webhooks, and removes those that are not on any page because other processes deleted them. */
   async #reload(): Promise<void> {
     const { webhooks, directory } = this.#options;
     const missing = new Set([...directory.all()].map(({ webhook }) => webhook.id));
@@ -127,7 +130,7 @@ export class ConfigSync {
   async #applyAll(stored: readonly StoredWebhook[]): Promise<void> {
     const { directory } = this.#options;
     const added = stored.filter(({ webhook }) => directory.get(webhook.id) === undefined);
-    // A tenant that is new to this process may have keys that its webhooks share.
+    // A tenant that is new to this process may have keys that its webhooks share, so they must be loaded.
     if (added.length > 0) await this.loadTenantKeys(added.map(({ webhook }) => webhook.tenantId));
     for (const each of stored) {
       const existing = directory.get(each.webhook.id);
@@ -174,7 +177,7 @@ export class ConfigSync {
     }
     for (const order of orders) {
       const endpoint = directory.get(order.webhookId);
-      // The owner follows an order itself, with all its effects.
+      // The owner executes an order itself, with all its effects.
       if (endpoint !== undefined && !endpoint.owned) foresee(endpoint, order);
     }
   }
@@ -182,19 +185,19 @@ export class ConfigSync {
   #differs({ webhook, secrets }: StoredWebhook): boolean {
     const endpoint = this.#options.directory.get(webhook.id);
     if (endpoint === undefined) return true;
-    // A different property order only causes an unnecessary update.
+    // A different property order only causes a redundant update.
     const isSame = JSON.stringify(endpoint.webhook) === JSON.stringify(webhook);
     return !isSame || keysOf(endpoint.secrets) !== keysOf(secrets);
   }
 }
 
-/** Orders and reports between owners and people. */
+/** Exchanges orders and reports between owners and the processes that users call. */
 interface Reported {
   readonly orders: readonly RuntimeOrder[];
   readonly reports: readonly EndpointReportRow[];
 }
 
-/** While this process is releasing an endpoint, it still has the most recent state. */
+/** An endpoint that this process is releasing still has its most recent state here. */
 function isOthers({ owned, ownerEpoch }: Endpoint): boolean {
   return !owned && ownerEpoch === null;
 }
@@ -203,9 +206,11 @@ function keysOf(secrets: StoredWebhook["secrets"]): string {
   return secrets.map(({ kind, digest, expiresAt }) => `${kind} ${digest} ${expiresAt}`).join("\n");
 }
 
-/** WDS-179 allows five minutes for a change. This only matters if announcements were lost. */
+/** WDS-179 allows five minutes for a change to take effect. This interval matters only if announcements were lost. */
 const reloadMsMax = 300_000;
-/** A webhook has a few kilobytes: a page is a few megabytes, and thousands of webhooks take a few statements. */
+/**
+ * A webhook takes a few kilobytes, so a page takes a few megabytes, and thousands of webhooks take a few statements.
+ */
 const pageSize = 1_000;
-/** Gives up if a webhook changes constantly; its changes are loaded soon anyway. */
+/** Stops retrying if a webhook changes constantly; its changes are loaded soon anyway. */
 const triesMax = 3;

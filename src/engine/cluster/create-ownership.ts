@@ -21,7 +21,7 @@ export interface OwnershipParts extends OrderEffects {
   readonly directory: Directory;
   readonly dispatcher: Dispatcher;
   readonly wakeups: Wakeups;
-  /** Notes of an owner for the next one, in addition to the store. */
+  /** Endpoint state that an owner publishes for the next one, in addition to the store. */
   readonly notes: EndpointNotes | null;
   readonly apply: (stored: StoredWebhook) => void;
   readonly remove: (webhookId: string) => void;
@@ -31,7 +31,7 @@ export interface OwnershipParts extends OrderEffects {
   readonly storeReturned: () => void;
   /** Creates the name under which this process requests leaderships. */
   readonly nextId: () => string;
-  /** Deliveries in flight, by endpoint. */
+  /** IDs of the deliveries in flight, by endpoint. */
   readonly flying: () => ReadonlyMap<Endpoint, readonly string[]>;
 }
 
@@ -39,11 +39,11 @@ export interface OwnershipParts extends OrderEffects {
  * The sole owner of an embedded store; otherwise one worker among others, or a process that delivers nothing.
  *
  *   member        stays alive, acquires webhooks and releases them; `owned` holds its webhooks
- *   listener      receives hints from other processes, and looks for work of owned webhooks
+ *   listener      receives hints from other processes, and polls for work of owned webhooks
  *   stalled       finds deliveries that are overdue and not claimed, whatever this process has in memory
  *   sync          loads configuration that other processes changed
  *   reporter      reports state to other processes that only the owner has
- *   leaderships   tasks that one process does at a time: upkeep, announcing lost work again
+ *   leaderships   tasks that one process performs at a time: upkeep, announcing lost work again
  *   queued        the worker's end of the queue, if there is one
  *   reannouncer   announces work again that no worker serves, if there is a queue
  *
@@ -64,7 +64,7 @@ function createShared(parts: OwnershipParts, store: OwnershipStore): Ownership {
     const { log, metrics } = parts.options.telemetry;
     log.warn({}, "the database was restarted or replaced; reloading everything from it");
     metrics.alarmed("store_restarted");
-    // Settlements that wait for a retry are written now, because their webhooks wait for them.
+    // Settlements that were waiting for a retry are written immediately, because their webhooks wait for them.
     parts.storeReturned();
     member.rejoin();
     void sync.reloadFromScratch();
@@ -86,7 +86,7 @@ function createShared(parts: OwnershipParts, store: OwnershipStore): Ownership {
     wanted: (webhookId) => {
       if (!delivers) return;
       member.acquirer.workAdded(webhookId);
-      // Every worker receives the hint, and this process may be one of them.
+      // Without a queue, every worker receives the hint, and this process is one of them.
       if (workQueue?.isConnected !== true) void member.acquirer.wanted(webhookId);
     },
     order: async (endpoint, order) => {
@@ -138,7 +138,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
     poolOf: ({ webhook }) => options.poolOf?.(webhook.tenantId) ?? defaultPool,
     renamed: (number) => {
       queue?.listenAs(number);
-      // A hint to the new number is lost if it is sent before the queue listens for it.
+      // Wait until the queue is bound: a hint to the new number that is sent earlier is lost.
       if (queue !== undefined && number !== null) listener.lookSoon();
     },
   });
@@ -191,7 +191,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
   return { ...shared, queued, reannouncer };
 }
 
-/** Follows each order once. Orders are deleted when their effect is stored; until then repeats have no effect. */
+/** Executes each order once. Orders are deleted when their effect is stored; repeats before that have no effect. */
 function follow(
   parts: OwnershipParts,
   store: OwnershipStore,
@@ -222,14 +222,14 @@ interface WorkerParts extends Pick<Ownership, "isLeader"> {
   readonly listener: StoreListener;
   readonly reporter: EndpointReporter;
   readonly stalled: StalledLanes;
-  /** Gives up the leaderships of this process. */
+  /** Releases the leaderships of this process. */
   readonly resign: () => Promise<void>;
-  /** Only with a queue. */
+  /** Set only if there is a queue. */
   readonly queued: QueuedWork | null;
   readonly reannouncer: Reannouncer | null;
 }
 
-/** The pool of workers and tenants without another one. */
+/** The pool of workers, and of tenants that are not assigned to another pool. */
 const defaultPool = "default";
-/** Longer than the pause between two rounds, so that one process leads for as long as it lives. */
+/** Longer than the pause between two rounds, so that a process remains the leader for as long as it runs. */
 const reannounceLeadership = { name: "sweep", forMs: 15_000 };

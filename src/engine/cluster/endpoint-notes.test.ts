@@ -12,7 +12,7 @@ import { EndpointNotes } from "./endpoint-notes.ts";
 
 const { circuitBreaker } = standard;
 
-/** One worker with a shared state in memory. Records each batch that it sends. */
+/** One worker with a shared state in memory. Records each batch that the worker sends. */
 class Scene {
   readonly clock = new ManualClock();
   readonly memory = new SharedMemory({ now: () => this.clock.now() });
@@ -50,7 +50,7 @@ class Scene {
     );
   }
 
-  /** Ends one request, like the settler. */
+  /** Ends one request, as the settler does. */
   attempt(endpoint: Endpoint, accepted: boolean): void {
     const now = this.clock.now();
     recordResult(endpoint.circuit, circuitBreaker, now, accepted, null);

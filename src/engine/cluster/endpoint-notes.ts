@@ -17,14 +17,14 @@ export function circuitOrder(endpoint: Endpoint): EndpointOrder {
   return { kind: "circuit", circuit: circuitToJson(endpoint.circuit) };
 }
 
-/** The effects of following an order. */
+/** The effects of executing an order. */
 export interface OrderEffects {
   readonly circuitMoved: (endpoint: Endpoint, move: CircuitTransition) => void;
   readonly resumed: (endpoint: Endpoint) => void;
   readonly reenabled: (endpoint: Endpoint) => void;
 }
 
-/** Follows a stored order. An unreadable order comes from a newer version and is ignored. */
+/** Executes a stored order. An unreadable order comes from a newer version and is ignored. */
 export function followOrder(endpoint: Endpoint, { order }: RuntimeOrder, effects: OrderEffects): void {
   const given = tryParseJson(order) as Partial<EndpointOrder> | null | undefined;
   if (given?.kind === "reenabled") return effects.reenabled(endpoint);
@@ -47,11 +47,11 @@ export function foresee(endpoint: Endpoint, order: RuntimeOrder): void {
 }
 
 /**
- * Results of an endpoint that were not sent to the shared state yet. The circuit's window is cleared or replaced in
- * several places that do not know about notes; comparing the window and its clear count detects that afterwards.
+ * Results of an endpoint that were not yet sent to the shared state. Several places clear or replace the circuit's
+ * window without updating this object. Comparing the window and its clear count detects that afterwards.
  */
 interface Unsent {
-  /** The window that was counted, and its clear count at that time. */
+  /** The window that was counted, and the value of its clear count when it was counted. */
   window: RollingWindow;
   clearings: number;
   cleared: boolean;
@@ -59,11 +59,12 @@ interface Unsent {
 }
 
 /**
- * Runtime data of an endpoint that is not in the store: the window of its circuit and the used part of its rate
- * limit. Saved for the next owner, so that a circuit near its threshold opens in time and a limit holds (WDS-36).
+ * Publishes runtime data of an endpoint that the store does not contain: the window of its circuit and the used part
+ * of its rate limit. The next owner reads it, so that a circuit near its threshold opens in time and a limit holds
+ * (WDS-36).
  *
- * Notes of all endpoints are batched. A note that cannot be sent is dropped, except that a window was cleared: counts
- * may be lost, but cleared counts must not return.
+ * Updates of all endpoints are batched. An update that cannot be sent is dropped, except that a window was cleared:
+ * counts may be lost, but cleared counts must not return.
  */
 export class EndpointNotes implements OwnerNotes {
   readonly #context: Pick<EngineContext, "clock" | "telemetry">;
@@ -90,12 +91,12 @@ export class EndpointNotes implements OwnerNotes {
   counted(endpoint: Endpoint, accepted: boolean): void {
     const unsent = this.#compare(endpoint);
     const { window } = unsent;
-    // The result itself may have cleared the window.
+    // This result may itself have cleared the window.
     if (window.successes + window.failures > 0) count(unsent, accepted);
     this.#dueSoon(endpoint);
   }
 
-  /** The endpoint's circuit may have changed, by a result or by a person. */
+  /** The endpoint's circuit may have changed, because of a result or a manual change. */
   changed(endpoint: Endpoint): void {
     if (this.#compare(endpoint).cleared) this.#dueSoon(endpoint);
   }
@@ -106,14 +107,16 @@ export class EndpointNotes implements OwnerNotes {
     this.#dueSoon(endpoint);
   }
 
-  /** The endpoint was acquired: the shared state already has its current circuit and bucket. */
+  /**
+   * The endpoint was acquired. Its current circuit and bucket come from the shared state, so they are not sent again.
+   */
   acquired(endpoint: Endpoint): void {
     const { window } = endpoint.circuit;
     this.#unsent.set(endpoint, { window, clearings: window.clearings, cleared: false, counts: [] });
     this.#due.delete(endpoint);
   }
 
-  /** The notes of previous owners, if they arrive in time. Never rejects. */
+  /** The state that previous owners published, if it arrives in time. Never rejects. */
   async recall(endpoints: readonly Endpoint[]): Promise<ReadonlyMap<Endpoint, EndpointRecollection>> {
     const { clock } = this.#context;
     if (endpoints.length === 0 || !this.#state.isAvailable) return new Map();
@@ -131,7 +134,7 @@ export class EndpointNotes implements OwnerNotes {
     }
   }
 
-  /** Sends pending notes at once, because another worker will need them soon. */
+  /** Sends pending updates immediately, because another worker will need them soon. */
   hurry(): void {
     if (this.#due.size > 0) this.#loop.soon(0);
   }
@@ -141,7 +144,7 @@ export class EndpointNotes implements OwnerNotes {
     await this.#send();
   }
 
-  /** Detects a window that was cleared, or replaced with the whole circuit. */
+  /** Detects a window that was cleared, or that was replaced together with the whole circuit. */
   #compare(endpoint: Endpoint): Unsent {
     const { window } = endpoint.circuit;
     let unsent = this.#unsent.get(endpoint);
@@ -159,7 +162,7 @@ export class EndpointNotes implements OwnerNotes {
   }
 
   #dueSoon(endpoint: Endpoint): void {
-    // Another worker owns it; notes from this one would be outdated.
+    // Another worker owns the endpoint, so updates from this one would be outdated.
     if (!endpoint.owned && endpoint.ownerEpoch === null) return;
     this.#due.add(endpoint);
     this.#loop.soon(endpoint.owned ? gatherMs : 0);
@@ -218,9 +221,9 @@ function noteOf(endpoint: Endpoint, { window, cleared, counts }: Unsent): Endpoi
   };
 }
 
-/** Maximum age of the notes of a dead owner. A shorter time would cause more calls for each busy endpoint. */
+/** Maximum age of a dead owner's published state. A shorter interval would cause more calls for each busy endpoint. */
 const gatherMs = 250;
-/** Acquiring an endpoint waits at most this long for its notes. */
+/** Maximum time that acquiring an endpoint waits for its published state. */
 const recallMsMax = 250;
-/** A window has at most this many slices. */
+/** Maximum number of slices in a window. */
 const slicesMax = 60;

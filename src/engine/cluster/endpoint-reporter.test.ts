@@ -13,7 +13,7 @@ class Scene {
   readonly clock = new ManualClock();
   readonly owned: Endpoint[] = [];
   readonly flying = new Map<Endpoint, readonly string[]>();
-  /** The rows of each call. */
+  /** The rows passed in each call. */
   readonly calls: (readonly EndpointReportRow[])[] = [];
   isAway = false;
   answer: Promise<void> = Promise.resolve();
@@ -56,7 +56,7 @@ class Scene {
     }
   }
 
-  /** The last report by webhook. */
+  /** The last report, by webhook. */
   get last(): Record<string, unknown> {
     const entries = this.calls
       .flat()

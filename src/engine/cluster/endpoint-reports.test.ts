@@ -30,7 +30,7 @@ function count(endpoint: Endpoint, results: string): void {
   }
 }
 
-/** Applies an owner's report in another process, after serialization. */
+/** Applies an owner's report in another process, after it was serialized. */
 function reported(owner: Endpoint, deliveries: readonly string[] = []): Endpoint {
   const other = bareEndpoint({ policy: owner.policy, now });
   const report = reportOf(owner, now, deliveries);

@@ -8,7 +8,7 @@ import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { EndpointReport } from "../endpoint/endpoint-config.ts";
 import type { EngineContext } from "../engine-options.ts";
 
-/** The report on an owned endpoint; null if it equals the stored state. */
+/** The report on an owned endpoint; null if the endpoint state equals the stored state. */
 export function reportOf(
   endpoint: Endpoint,
   now: number,
@@ -46,7 +46,7 @@ function headsOf(endpoint: Endpoint, now: number): EndpointReport["heads"] {
   return heads;
 }
 
-/** Applies an owner's report to an endpoint that another process owns. Null: the owner reports nothing. */
+/** Applies an owner's report to an endpoint that another process owns. Null if the owner reports nothing. */
 export function applyReport(endpoint: Endpoint, report: EndpointReport | null, now: number): void {
   endpoint.reported(report);
   const { circuit, bucket } = endpoint;
@@ -61,7 +61,7 @@ export function applyReport(endpoint: Endpoint, report: EndpointReport | null, n
   if (bucket !== null && report.rateFullAt !== null) fillAt(bucket, report.rateFullAt);
 }
 
-/** Null if another version wrote it in a different format. */
+/** Null if a version with a different format wrote it. */
 export function parseReport(document: string): EndpointReport | null {
   const report = tryParseJson(document) as Partial<EndpointReport> | null | undefined;
   const isOurs =
@@ -69,19 +69,19 @@ export function parseReport(document: string): EndpointReport | null {
   return isOurs ? (report as EndpointReport) : null;
 }
 
-/** Limit for deliveries and lanes: enough for a user, and bounded because it is written twice a second. */
+/** Limit for deliveries and lanes. High enough for a user, but limited because the report is written twice a second. */
 const listMax = 100;
 
 /**
- * Reports the endpoint state that only this worker has: twice a second, only changes, in one statement. A failed
- * report is harmless, because the next one contains the same state.
+ * Reports the endpoint state that only this worker has. Writes twice a second, only changes, and in one statement. A
+ * failed report is harmless, because the next one contains the same state.
  */
 export class EndpointReporter {
   readonly #context: Pick<EngineContext, "clock" | "telemetry">;
   readonly #store: Pick<OwnershipStore, "report">;
   readonly #owned: () => readonly Endpoint[];
   readonly #flying: () => ReadonlyMap<Endpoint, readonly string[]>;
-  /** The last report of each endpoint; no entry means an empty report. */
+  /** The last report of each endpoint. A missing entry means an empty report. */
   readonly #reported = new WeakMap<Endpoint, string>();
   readonly #loop: Loop;
 
@@ -121,7 +121,7 @@ export class EndpointReporter {
     for (const endpoint of this.#owned()) {
       const report = reportOf(endpoint, now, inFlight.get(endpoint) ?? []);
       const { ownerEpoch } = endpoint;
-      // Repeated under each owner epoch, because reports of other epochs are ignored.
+      // Reports are repeated under each owner epoch, because reports of other epochs are ignored.
       const document = report === null ? "" : JSON.stringify(report);
       const current = `${ownerEpoch} ${document}`;
       if (ownerEpoch === null || (this.#reported.get(endpoint) ?? `${ownerEpoch} `) === current) continue;
@@ -133,13 +133,13 @@ export class EndpointReporter {
     try {
       await this.#store.report(rows);
     } catch {
-      // Keep an entry, because no entry would mean an empty report, but the store still has the previous one.
+      // Keep an entry: without one, the report would count as empty, but the store still has the previous report.
       for (const endpoint of changed) this.#reported.set(endpoint, unwritten);
     }
   }
 }
 
-/** Differs from every report. */
+/** A value that differs from every report. */
 const unwritten = "";
-/** Maximum age of the state that users see. A shorter period would only add writes. */
+/** Maximum age of the state that users see. A shorter interval would only add writes. */
 const reportMs = 500;

@@ -1,8 +1,9 @@
 import type { OwnershipStore } from "../../ports/store/ownership.ts";
 
 /**
- * Tasks that one process does at a time, such as upkeep, and the leaderships that this process held last. The store
- * decides. The leader asks before each round, so this class keeps no lease that could outlive the store's answer.
+ * Tasks that one process performs at a time, such as upkeep, and the leaderships that this process last held. The store
+ * decides who leads. The leader asks before each round, so this class keeps no lease that could outlive the store's
+ * decision.
  */
 export class Leaderships {
   readonly #store: Pick<OwnershipStore, "acquireLeadership">;
@@ -15,7 +16,7 @@ export class Leaderships {
     this.#owner = owner;
   }
 
-  /** Whether this process leads now. Others may take over after `forMs` without renewal. */
+  /** Whether this process is the leader now. Other processes may take over after `forMs` without renewal. */
   async acquire(name: string, forMs: number): Promise<boolean> {
     const owner = this.#owner;
     const isLeader = await this.#store.acquireLeadership(name, owner, forMs);
@@ -28,7 +29,7 @@ export class Leaderships {
   async resign(): Promise<void> {
     const owner = this.#owner;
     const ended = [...this.#led].map((name) => this.#store.acquireLeadership(name, owner, 0));
-    // If the call does not reach the store, the leadership expires.
+    // If the call does not reach the store, the leadership expires on its own.
     await Promise.allSettled(ended);
   }
 }

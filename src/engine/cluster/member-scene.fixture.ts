@@ -22,18 +22,18 @@ import type { ManualClock } from "../manual-clock.fixture.ts";
 import { OwnedEndpoints } from "./owned-endpoints.ts";
 import { ClusterMember } from "./cluster-member.ts";
 
-/** An ownership store with scripted answers that records its calls. */
+/** An ownership store with scripted results that records its calls. */
 export class ScriptedOwnershipStore implements OwnershipStore {
   readonly calls: string[] = [];
   readonly requests: AcquireRequest[] = [];
   readonly released: string[] = [];
-  /** Arguments of each `join`. */
+  /** Arguments of each call to `join`. */
   readonly kept: (readonly OwnedWebhook[])[] = [];
-  /** The webhooks that this worker owns in the store. */
+  /** The webhooks that this worker owns according to the store. */
   readonly given = new Set<string>();
-  /** Free webhooks; acquired ones are removed. */
+  /** Unowned webhooks; acquired ones are removed. */
   readonly free: string[] = [];
-  /** Unclaimed lanes of its own webhooks. */
+  /** Unclaimed lanes of the worker's own webhooks. */
   overdueLanes: () => readonly LaneKey[] = () => [];
   pendingOrders: RuntimeOrder[] = [];
   heartbeatAnswer: () => Promise<Heartbeat | null> = async () => ({ workers: 1, owned: 0 });
@@ -192,7 +192,7 @@ export class MemberScene {
     return bareEndpoint({ id });
   }
 
-  /** Advances time in small steps, and runs everything that follows from each. */
+  /** Advances time in small steps, and runs everything that each step triggers. */
   async pass(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= stepMs) {
       this.#clock.advance(Math.min(left, stepMs));

@@ -7,7 +7,7 @@ import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { EndpointNotes } from "./endpoint-notes.ts";
 
-/** An endpoint that this process owns, and since when it has been idle. */
+/** An endpoint that this process owns, and when it became idle. */
 interface Owned {
   idleSinceMs: number | null;
   lastSuccessAt: number | null;
@@ -27,7 +27,10 @@ interface Owned {
 export class OwnedEndpoints {
   readonly #clock: Clock;
   readonly #dispatcher: Pick<Dispatcher, "giveBack">;
-  /** Notes of an owner for the next one, in addition to the store; null if there are none. */
+  /**
+   * Endpoint state that an owner publishes for the next one, in addition to the store; null if there are no other
+   * processes.
+   */
   readonly #notes: EndpointNotes | null;
   readonly #owned = new Map<Endpoint, Owned>();
   readonly leaving = new Set<Endpoint>();
@@ -42,20 +45,20 @@ export class OwnedEndpoints {
     return this.#owned.size;
   }
 
-  /** Notes of previous owners about endpoints to acquire. Fast, and never rejects. */
+  /** Reads the published state of previous owners for the endpoints to acquire. Fast, and never rejects. */
   recall(endpoints: readonly (Endpoint | undefined)[]): Promise<Recollections> {
     const known = endpoints.filter((endpoint) => endpoint !== undefined);
     return this.#notes?.recall(known) ?? nothingKnown;
   }
 
-  /** Brings an endpoint into service with the state of its last owner. It must be quiet. */
+  /** Brings an endpoint into service with the state from its last owner. The endpoint must be quiet. */
   acquire(endpoint: Endpoint, acquired: AcquiredWebhook, recollections: Recollections): void {
     this.#inherit(endpoint, acquired, recollections.get(endpoint));
     this.#notes?.acquired(endpoint);
-    // The lane state in memory is from an earlier ownership.
+    // The lane state in memory dates from an earlier ownership.
     for (const lane of endpoint.lanes.values()) lane.renew();
     endpoint.serve();
-    // The store had freed it already, and only the reply was lost.
+    // The store had already released it, and only the reply was lost.
     this.leaving.delete(endpoint);
     this.#owned.set(endpoint, { idleSinceMs: null, lastSuccessAt: endpoint.lastSuccessAt });
     for (const key of acquired.lanes) endpoint.lane(key).markAllMore();
@@ -67,21 +70,21 @@ export class OwnedEndpoints {
     endpoint.giveUp();
     for (const lane of endpoint.lanes.values()) {
       this.#dispatcher.giveBack(lane);
-      // Acquiring the webhook frees all its leases, so this process need not wait until they expire.
+      // Acquiring the webhook ends all its leases, so this process does not need to wait until they expire.
       lane.forgetLost();
     }
     this.leaving.add(endpoint);
     this.#notes?.hurry();
   }
 
-  /** Other processes may own all of them now, so there is nothing to release. */
+  /** Other processes may own all of these endpoints now, so there is nothing to release. */
   loseAll(): void {
     for (const endpoint of this.all()) this.drop(endpoint);
     for (const endpoint of this.leaving) endpoint.released();
     this.leaving.clear();
   }
 
-  /** Drops all endpoints. The store frees the quiet ones; the others are still leaving. */
+  /** Drops all endpoints. The store has released the quiet ones; the others are still leaving. */
   dropAll(): void {
     for (const endpoint of this.all()) this.drop(endpoint);
     for (const endpoint of this.readyToLeave()) {
@@ -145,8 +148,7 @@ export class OwnedEndpoints {
     if (recollection !== undefined) addResults(window, recollection.counts, now);
     if (rateLimit === null) return;
     const bucket = createBucket(rateLimit);
-    // Time at which a bucket whose burst was just used up is full again: the tolerance is the whole burst except one
-    // token.
+    // When a bucket is full again after its burst was just used up. The tolerance is the whole burst except one token.
     const emptyFullAt = now + bucket.toleranceMs + bucket.intervalMs;
     const notedFullAt = recollection?.rateFullAt ?? null;
     fillAt(bucket, inheritedFullAt(acquired.rate, notedFullAt, emptyFullAt));
@@ -159,20 +161,20 @@ type Recollections = ReadonlyMap<Endpoint, EndpointRecollection>;
 const nothingKnown: Promise<Recollections> = Promise.resolve(new Map());
 
 /**
- * Time at which a bucket is full again: the later of the times in the store and the notes. If a dead owner may have
- * emptied the bucket and left no note, it starts empty: the limit holds, and a burst is delayed a little.
+ * When a bucket is full again: the later of the times in the store and in the published state. If a dead owner may have
+ * emptied the bucket without publishing it, the bucket starts empty: the limit holds, and a burst is slightly delayed.
  */
 function inheritedFullAt(rate: RateHandover, notedFullAt: number | null, emptyFullAt: number): number {
   if (rate.kind === "unknown") return notedFullAt ?? emptyFullAt;
   return Math.max(rate.kind === "full_at" ? rate.fullAt : 0, notedFullAt ?? 0);
 }
 
-/** The state for the next owner. */
+/** The state that the next owner needs. */
 export function handoverOf(endpoint: Endpoint): Handover {
   return { state: endpoint.state(), rateFullAt: endpoint.bucket?.fullAt ?? null };
 }
 
-/** This process has no request, lease or write of the endpoint in progress. */
+/** Whether this process has no request, lease or write of the endpoint in progress. */
 export function isQuiet(endpoint: Endpoint): boolean {
   if (endpoint.inFlight > 0) return false;
   for (const lane of endpoint.lanes.values()) {
@@ -182,7 +184,10 @@ export function isQuiet(endpoint: Endpoint): boolean {
   return true;
 }
 
-/** Quiet, and as far as this process knows the store has no deliveries for it, due now or later. */
+/**
+ * Whether the endpoint is quiet and, as far as this process knows, the store has no deliveries for it, due now or
+ * later.
+ */
 function isIdle(endpoint: Endpoint): boolean {
   if (!isQuiet(endpoint)) return false;
   for (const lane of endpoint.lanes.values()) if (lane.hasMore() || lane.wakeAt !== null) return false;

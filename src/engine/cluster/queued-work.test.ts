@@ -17,12 +17,12 @@ class Scene {
   readonly clock = new ManualClock();
   readonly broker = new Broker({ clock: this.clock });
   readonly sender = this.broker.open();
-  /** Calls in order, by worker. */
+  /** Recorded calls in order, by worker. */
   readonly events: string[] = [];
   readonly unservable = new Set<string>();
   pending: (lane: LaneKey) => Promise<readonly PendingLane[]> = async () => [];
 
-  /** A worker that acquires those webhooks that it tries to acquire. */
+  /** A worker whose attempts to acquire these webhooks succeed. */
   worker(number: number, gets: readonly string[] = []): { owned: Set<string>; queue: WorkQueue } {
     const queue = this.broker.open();
     const owned = new Set<string>();
@@ -119,7 +119,7 @@ suite("hints from a queue", () => {
 
   test("a hint about a webhook that this worker is about to release is not requeued until it is released", async () => {
     const scene = new Scene();
-    // Also if its tenant has moved to another pool.
+    // Also applies if its tenant has moved to another pool.
     for (const pool of ["default", "big"]) {
       scene.events.length = 0;
       scene.pending = async (lane) => [{ lane, worker: 1, pool, priority: "normal" }];

@@ -7,8 +7,9 @@ import type { Lane } from "../endpoint/lane.ts";
 import type { EngineContext } from "../engine-options.ts";
 
 /**
- * Notifies the worker that should serve these lanes: the owner of the webhook if there is one, otherwise any worker
- * of the pool. False if something was not carried. An unusable pool queue does not hold back hints for other pools.
+ * Notifies the worker that should serve these lanes: the owner of the webhook if there is one, otherwise any worker of
+ * the pool. False if a hint was not delivered to the queue. An unusable pool queue does not hold back hints for other
+ * pools.
  */
 export function routeWork(
   queue: Pick<WorkQueue, "send" | "notify">,
@@ -33,8 +34,8 @@ function listOf<Key, Item>(lists: Map<Key, Item[]>, key: Key): Item[] {
 }
 
 /**
- * Announces lanes again that no worker serves: those whose hints the queue lost, and those of dead workers. The
- * database knows them.
+ * Announces lanes again that no worker serves: those whose hints the queue lost, and those of dead workers. They
+ * are read from the database.
  *
  * If hints are waiting in the queue, workers are busy or missing, and more hints would only pile up. So the lanes of
  * a pool are announced again when its queue is empty, and otherwise at long intervals, because the waiting hints may
@@ -46,7 +47,7 @@ export class Reannouncer {
   readonly #store: Pick<OwnershipStore, "unownedLanes">;
   readonly #isLeader: () => Promise<boolean>;
   readonly #loop: Loop;
-  /** When the lanes of all pools were last announced again, including pools with waiting hints. */
+  /** When the lanes of all pools, including pools with waiting hints, were last announced again. */
   #wholeAtMs = Number.NEGATIVE_INFINITY;
 
   /** `isLeader`: one of several schedulers announces at a time. */
@@ -66,7 +67,7 @@ export class Reannouncer {
       round: () => this.#round(),
       pauseMs: (tookMs) => Math.max(roundMs, restFactor * tookMs) * (0.75 + random.uniform() / 2),
       failed: (error) =>
-        telemetry.log.warn({ err: String(error) }, "looking for unowned work failed; retrying"),
+        telemetry.log.warn({ err: String(error) }, "searching for unowned work failed; retrying"),
     });
   }
 
@@ -95,7 +96,7 @@ export class Reannouncer {
     for (let after: string | null = null; !this.#loop.isStopped; ) {
       const page = await this.#store.unownedLanes(after, pageLanes);
       const pending = page.lanes.filter(isDue);
-      // The queue of a single pool may have refused; the next round retries.
+      // A single pool's queue may have refused hints; the next round retries.
       if (routeWork(queue, pending)) announced += pending.length;
       else if (!queue.isConnected) break;
       if (page.next === null) break;
@@ -107,11 +108,13 @@ export class Reannouncer {
 
 /** Maximum delay of work whose hint was lost. Each round is a statement over lane names, run by one process. */
 const roundMs = 2_000;
-/** A queue that is never empty may belong to busy workers, whose lost hints must not be delayed for long. */
+/**
+ * The workers of a queue that is never empty may just be busy; work whose hint was lost must not wait long for them.
+ */
 const wholeMs = 60_000;
 /** Limits the scan to about a fifth of the time, so that many lanes do not overload the store. */
 const restFactor = 4;
-/** Keeps statements short, because deliveries need the same connections. */
+/** Keeps statements short, because deliveries use the same connections. */
 const pageLanes = 500;
 
 interface QueuedWorkOptions {
@@ -131,9 +134,9 @@ interface QueuedWorkOptions {
 }
 
 /**
- * A worker's end of the queue. A hint is done when a worker serves its lane: this worker, which acquires the webhook,
- * or the owner, which is notified. A hint is not kept until the work is done, because the database holds the
- * progress, and the webhooks of a dead owner go to other workers.
+ * A worker's end of the queue. A hint is complete when a worker serves its lane: this worker, which acquires the
+ * webhook, or the owner, which is notified. A hint is not kept until the deliveries are settled, because the database
+ * holds the progress, and the webhooks of a dead owner go to other workers.
  */
 export class QueuedWork {
   readonly #options: QueuedWorkOptions;
@@ -155,7 +158,7 @@ export class QueuedWork {
   }
 
   /**
-   * Checks in this order whether the lane is served here, can be acquired, or is served by another worker, because
+   * Checks whether the lane is served here, can be acquired, or is served by another worker. The order matters because
    * the first check is free.
    */
   async #handle({ lane }: Pick<WorkHint, "lane">): Promise<"done" | "pass_on"> {
@@ -177,18 +180,18 @@ export class QueuedWork {
     const { store, queue, pool, worker: self } = this.#options;
     const [pending] = await store.pendingLanes([lane]);
     if (pending === undefined) return "done";
-    // This worker is about to release it, and the release announces the lane. Requeuing the hint until then would be
-    // pointless.
+    // This worker is about to release the webhook, and the release announces the lane. Requeuing the hint until then
+    // would be pointless.
     if (pending.worker !== null && pending.worker === self()) return "done";
-    // This worker already has its share.
+    // This worker already has its share of webhooks.
     if (pending.worker === null && pending.pool === pool) return "pass_on";
     return routeWork(queue, [pending]) ? "done" : "pass_on";
   }
 
   /**
-   * Handles a lane that another process believes to be served here. Such a message cannot be requeued like a hint, so
-   * a lane that is not served here is announced to the pool. Its priority is unknown, and only affects how soon the
-   * hint is handled.
+   * Handles a lane that another process believes to be served here. Such a message cannot be requeued like a hint, so a
+   * lane that is not served here is announced to the pool. Its priority is unknown, but affects only how soon the hint
+   * is handled.
    */
   async #notified(lane: LaneKey): Promise<void> {
     if ((await this.#handle({ lane })) === "done") return;

@@ -14,7 +14,7 @@ const pending = (webhookId: string, pool = "default"): PendingLane => ({
   priority: "normal",
 });
 
-/** The same queue, with one unusable pool. */
+/** The given queue with one unusable pool. */
 function refusing(queue: WorkQueue, refused: string): WorkQueue {
   return new Proxy(queue, {
     get: (target, name: keyof WorkQueue) => {
@@ -26,7 +26,7 @@ function refusing(queue: WorkQueue, refused: string): WorkQueue {
   });
 }
 
-/** A reannouncer with a store with these lanes, one page per list. */
+/** A reannouncer whose store has these lanes, one page per list. */
 function begin(pages: readonly (readonly PendingLane[])[], refused = "") {
   const clock = new ManualClock();
   const broker = new Broker({ clock });

@@ -14,13 +14,13 @@ const nothingLeft: Omit<ClaimResult, "deliveries"> = {
   nextDueAt: null,
 };
 
-/** A worker with a scripted memory and a store with unclaimed deliveries in some lanes. */
+/** A worker with a scripted memory. The store has unclaimed deliveries in some lanes. */
 class Scene {
   readonly dispatch: DispatchScene;
   readonly store = new ScriptedOwnershipStore();
   readonly endpoints = new Map<string, Endpoint>();
   readonly leaving = new Set<Endpoint>();
-  /** Overdue free deliveries, by lane. */
+  /** Overdue unleased deliveries, by lane. */
   readonly due: LaneKey[] = [];
   readonly alarms: Alarm[] = [];
   readonly logged: unknown[] = [];
@@ -58,7 +58,7 @@ class Scene {
     stalled.start();
   }
 
-  /** An endpoint without closed gates, with a delivery in its lane that its owner does not know. */
+  /** An endpoint whose gates are all open. Its lane has a delivery in the store that its owner has not loaded. */
   add(name: string, draft: EndpointDraft = {}): { readonly endpoint: Endpoint; readonly lane: Lane } {
     const endpoint = this.dispatch.endpoint(name, draft);
     const [lane] = endpoint.lanes.values();
@@ -76,7 +76,7 @@ class Scene {
   }
 }
 
-/** One period and the confirming check. */
+/** One period plus the confirming check. */
 const boundMs = 17_500;
 
 suite("stalled lanes", () => {

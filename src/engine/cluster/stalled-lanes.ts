@@ -19,17 +19,17 @@ export interface StalledLanesOptions {
   readonly endpoint: (webhookId: string) => Endpoint | undefined;
   /** Discards the lane state in memory and claims from the store again. */
   readonly reread: (lane: Lane) => void;
-  /** Frees webhooks that this worker owns in the store but does not serve. */
+  /** Releases webhooks that this worker owns in the store but does not serve. */
   readonly releaseUnowned: () => void;
 }
 
 /**
- * The last safety net: finds free deliveries that have been due for long, in lanes of webhooks that this worker owns,
- * without a closed gate. Either memory differs from the store, for example after a failover that lost commits, or
- * there is a bug in the engine. Other checks trust memory; this one trusts the store.
+ * The last safety net: finds unleased deliveries that have been due for a long time, in lanes of webhooks that this
+ * worker owns, without a closed gate. Either memory differs from the store, for example after a failover that lost
+ * commits, or there is a bug in the engine. Other checks trust memory; this one trusts the store.
  *
  * A lane counts as stalled once two checks in a row have found it. Otherwise a lane that was served between the
- * store's answer and the check of memory would count. It is counted and logged once for as long as it is found, and
+ * store's result and the check of memory would count. It is counted and logged once for as long as it is found, and
  * repaired each time.
  */
 export class StalledLanes {
@@ -46,9 +46,9 @@ export class StalledLanes {
       round: () => this.#look(),
       pauseMs: (tookMs) => this.#pauseMs(tookMs),
       failed: (error) => {
-        // Lanes found next count as found for the first time.
+        // Lanes found by the next check count as found for the first time.
         this.#found = new Map();
-        telemetry.log.warn({ err: String(error) }, "looking for stalled lanes failed; retrying");
+        telemetry.log.warn({ err: String(error) }, "searching for stalled lanes failed; retrying");
       },
     });
   }
@@ -71,7 +71,7 @@ export class StalledLanes {
     const { worker } = this.#options;
     const number = worker();
     let still: readonly LaneKey[] = number === null ? [] : await this.#standingStill(number);
-    // Another worker owns these webhooks now.
+    // Other workers own these webhooks now.
     if (worker() !== number) still = [];
     const found = new Map<string, { readonly isReported: boolean }>();
     for (const key of still) {
@@ -124,7 +124,10 @@ export class StalledLanes {
   }
 }
 
-/** The lane is active now, or will be soon. Lost deliveries wait for a lease that the store does not have. */
+/**
+ * The lane is active now, or will be soon. If deliveries were lost, the lane waits for a lease that the store does not
+ * have.
+ */
 function isUnderWay(lane: Lane, now: number): boolean {
   if (lane.inFlight > lane.lost || lane.settling > 0 || lane.reserved > 0) return true;
   if (lane.claiming || lane.releasing > 0) return true;
@@ -139,18 +142,18 @@ function isInLine({ readyTier, endpoint }: Lane): boolean {
 
 const nameOf = (key: LaneKey): string => `${key.webhookId}\n${laneId(key)}`;
 
-/** Longer than any other mechanism needs to find a lane, so a lane found here was missed there. */
+/** Longer than any other mechanism needs to find a lane, so a lane found here was missed by them. */
 const overdueMs = 30_000;
-/** From 10 to 15 s, so that workers do not all check at once. */
+/** Between 10 and 15 s, so that workers do not all check at the same time. */
 const periodMs = 10_000;
 const jitterMs = 5_000;
-/** Delay between finding a lane and confirming it. */
+/** Interval between the check that finds a lane and the check that confirms it. */
 const againMs = 2_000;
-/** An ordered lane whose head may have changed checks within this time. */
+/** Maximum delay before an ordered lane checks for a changed head. */
 const soonMs = 1_000;
 /** Limits the check to about a fifth of the time. */
 const restFactor = 4;
-/** Keeps statements short, because deliveries need the same connections. */
+/** Keeps statements short, because deliveries use the same connections. */
 const pageLanes = 500;
 /** Maximum number of lanes repaired in one check; the next check finds the others. */
 const repairedMax = 100;

@@ -33,14 +33,14 @@ class Source implements StoreChanges {
   }
 }
 
-/** A process that serves `mine`, with a store in which `mine` and `theirs` have work, on two pages of lanes. */
+/** A process that serves `mine`. Its store has work for `mine` and `theirs`, on two pages of lanes. */
 class Scene {
   readonly clock = new ManualClock();
   readonly changes = new Source();
   readonly news = new Source();
   readonly served = new Set(["mine"]);
   readonly lane: Lane;
-  /** Calls in order. */
+  /** Recorded calls in order. */
   readonly done: string[] = [];
   /** Blocks until the test resolves it. */
   pageGate: () => Promise<unknown> = async () => undefined;
@@ -100,7 +100,7 @@ class Scene {
     this.listener.start();
   }
 
-  /** The calls caused by `cause`. */
+  /** Returns the calls that `cause` triggers. */
   async after(cause: () => void): Promise<readonly string[]> {
     this.done.length = 0;
     cause();

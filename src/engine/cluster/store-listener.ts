@@ -17,11 +17,11 @@ export interface StoreListenerOptions {
   readonly sync: ConfigSync;
   /** Whether this process delivers; other processes only need configuration. */
   readonly delivers: boolean;
-  /** A second source of changes in addition to the store: only configuration, no work. */
+  /** A source of changes in addition to the store. It announces only configuration, not work. */
   readonly news: StoreChanges | undefined;
   /** Whether a queue delivers hints now, so that polling is only a precaution. */
   readonly isBrought: () => boolean;
-  /** Whether there is a queue at all: while it is unavailable here, other processes may still send to it. */
+  /** Whether a queue is configured. Even if it is unavailable here, other processes may still send to it. */
   readonly hasQueue: boolean;
   readonly consider: (lane: Lane) => void;
   /** Resolves once this worker has tried to acquire the webhook. */
@@ -30,8 +30,8 @@ export interface StoreListenerOptions {
 }
 
 /**
- * Receives hints about work from other processes, and polls: rarely if hints arrive, often if a pooler does not carry
- * them, and while the queue for hints is unavailable.
+ * Receives hints about work from other processes, and polls. It polls rarely if hints arrive, and often if a
+ * connection pooler does not forward them or while the queue for hints is unavailable.
  *
  * It finds work of webhooks that this worker already owns. WebhookAcquirer finds work of webhooks without an owner,
  * with a statement that also acquires them.
@@ -41,7 +41,7 @@ export class StoreListener {
   readonly #unsubscribe: (() => void)[] = [];
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #tookMs = 0;
-  /** Time of an extra poll, in addition to the periodic ones. */
+  /** Time of an additional poll, outside the regular interval. */
   #dueAtMs = Number.POSITIVE_INFINITY;
   readonly #loop: Loop;
 
@@ -69,7 +69,7 @@ export class StoreListener {
     await this.#loop.stop();
   }
 
-  /** `missed` is called if changes of the source may have been missed. */
+  /** `missed` is called if changes from the source may have been lost. */
   #listen(source: StoreChanges | undefined, missed: (silentMs: number | undefined) => void): void {
     if (source !== undefined)
       this.#unsubscribe.push(source.subscribe((change) => this.#heard(change, missed)));
@@ -95,13 +95,13 @@ export class StoreListener {
     const { delivers, wanted } = this.#options;
     if (!delivers) return;
     for (const key of keys) {
-      // An unknown webhook was just created; its owner loads it. A worker may have acquired the webhook while this
-      // work was being stored, without seeing the work.
+      // If the webhook is unknown here, it was just created, and its owner loads it. If a worker was acquiring it while
+      // this work was being stored, it may have missed the work.
       if (!this.#look(key)) void wanted(key.webhookId).then(() => this.#look(key));
     }
   }
 
-  /** False if the webhook is not served here. */
+  /** Returns false if the webhook is not served here. */
   #look(key: LaneKey): boolean {
     const endpoint = this.#options.directory.get(key.webhookId);
     if (endpoint?.owned !== true) return false;
@@ -110,7 +110,8 @@ export class StoreListener {
   }
 
   /**
-   * The head of a sleeping ordered lane may have changed. Checks at most once a second, however much is published.
+   * The head of a sleeping ordered lane may have changed. Checks at most once a second, regardless of how much is
+   * published.
    */
   lookInto(lane: Lane): void {
     const { clock, consider, wakeups } = this.#options;
@@ -135,7 +136,7 @@ export class StoreListener {
     });
   }
 
-  /** Polls shortly, when work whose hint is being lost now can be found. */
+  /** Polls shortly, to find work whose hint is being lost at the moment. */
   lookSoon(): void {
     this.#dueAtMs = this.#options.clock.monotonicMs() + lookSoonMs;
   }
@@ -155,7 +156,7 @@ export class StoreListener {
 
   /**
    * Checks every lane with work of the endpoints served here. Reads lane names, not deliveries. Never rejects. Calls
-   * during a round share one more round after it.
+   * during a round share one further round.
    */
   lookEverywhere(): Promise<void> {
     if (!this.#options.delivers) return Promise.resolve();
@@ -180,15 +181,15 @@ export class StoreListener {
   }
 }
 
-/** An ordered lane sleeps until its head is due; later publishes need no claim each time. */
+/** An ordered lane sleeps until its head is due, and later publishes do not each need a claim. */
 const headLookMs = 1_000;
-/** Without hints, work of other processes is found this late. */
+/** Without hints, the maximum delay before work of other processes is found. */
 const lookOftenMs = 1_000;
-/** With hints, only work whose hint was lost waits this long. */
+/** With hints, the maximum delay of work whose hint was lost. */
 const lookRarelyMs = 30_000;
 /** Hints to a new worker number are lost until its queue is declared and bound, which takes a moment. */
 const lookSoonMs = 2_000;
 /** Limits polling to a quarter of the time. */
 const restFactor = 4;
-/** Keeps statements short, because deliveries need the same connections. */
+/** Keeps statements short, because deliveries use the same connections. */
 const lanesPage = 500;

@@ -12,8 +12,9 @@ import type { Endpoint } from "../endpoint/endpoint.ts";
 import { isQuiet, type OwnedEndpoints } from "./owned-endpoints.ts";
 
 /**
- * Runs tasks one after the other; failures are reported and do not stop later tasks. All calls of a worker that
- * acquire or release use one instance: a `keepOnly` during an `acquire` would free what that call has just acquired.
+ * Runs tasks one after the other; failures are reported and do not stop later tasks. All calls of a worker that acquire
+ * or release use one instance: a `keepOnly` during an `acquire` would release the webhooks that the call has just
+ * acquired.
  */
 export class SerialWork {
   readonly #failed: (error: unknown) => void;
@@ -46,9 +47,9 @@ export interface WebhookAcquirerOptions {
   readonly load: (webhookIds: readonly string[]) => Promise<void>;
   /** An endpoint was acquired and may have deliveries. */
   readonly acquired: (endpoint: Endpoint) => void;
-  /** Follows orders for owned endpoints. */
+  /** Executes orders for owned endpoints. */
   readonly follow: (orders: readonly RuntimeOrder[]) => void;
-  /** The pool of this worker, and the current pool of an endpoint. */
+  /** The pool of this worker, and a function that returns the current pool of an endpoint. */
   readonly pool: string;
   readonly poolOf: (endpoint: Endpoint) => string;
   /** Whether a queue delivers hints about unowned work now, so that polling is only a precaution. */
@@ -57,7 +58,7 @@ export interface WebhookAcquirerOptions {
 
 /** The worker that acquires. */
 interface AcquiringWorker {
-  /** Its number; null if it has none. */
+  /** The worker's number; null if it has none. */
   readonly worker: number | null;
   holds(): boolean;
 }
@@ -66,8 +67,8 @@ interface AcquiringWorker {
  * Acquires webhooks that have work and no owner: those named by hints, and those found by polling.
  *
  * If the reply to `acquire` is lost, the store counts the webhook as ours although it is not served here; `keepOnly`
- * frees it. The same applies to a webhook that cannot be brought into service. After a failure `keepOnly` is called
- * for as long as a call that timed out may still reach the store.
+ * releases it. The same applies to a webhook that cannot be brought into service. After a failure `keepOnly` is
+ * called for as long as a call that timed out may still reach the store.
  *
  * A polling round scans all lanes with work, a page at a time, and pauses between rounds. A webhook named during a
  * round waits for the end of the page, not of the round.
@@ -80,7 +81,7 @@ export class WebhookAcquirer {
   readonly #wanted = new Map<string, (() => void)[]>();
   /** Webhooks with work that cannot be served: deleted ones, until upkeep has cancelled their deliveries. */
   readonly #unservable = new Map<string, number>();
-  /** Webhooks with work stored after the running call queried their lanes. */
+  /** Webhooks for which work was stored after the running call queried their lanes. */
   #workAddedMeanwhile: Set<string> | null = null;
   readonly #wantedAlarm: Alarm;
   readonly #polls: Loop;
@@ -104,7 +105,7 @@ export class WebhookAcquirer {
       clock,
       round: () => this.#poll(),
       pauseMs: () => this.#pollPauseMs,
-      failed: (error) => telemetry.log.warn({ err: String(error) }, "looking for unowned work failed"),
+      failed: (error) => telemetry.log.warn({ err: String(error) }, "searching for unowned work failed"),
     });
   }
 
@@ -120,7 +121,7 @@ export class WebhookAcquirer {
     this.#wanted.clear();
   }
 
-  /** Checks at once for unowned work, because hints may be lost. */
+  /** Checks immediately for unowned work, because hints may be lost. */
   lookNow(): void {
     this.#lookedAtMs = Number.NEGATIVE_INFINITY;
   }
@@ -136,7 +137,7 @@ export class WebhookAcquirer {
     });
   }
 
-  /** This process stored work for a webhook that it does not own, and may be about to acquire it. */
+  /** This process stored work for a webhook that it does not own, and may be acquiring it at the moment. */
   workAdded(webhookId: string): void {
     this.#workAddedMeanwhile?.add(webhookId);
   }
@@ -148,13 +149,14 @@ export class WebhookAcquirer {
   }
 
   /**
-   * Frees webhooks that the store may count as this worker's but that it does not serve. Called at every heartbeat.
+   * Releases webhooks that the store may count as this worker's but that it does not serve. Called with every
+   * heartbeat.
    */
   settleDoubts(): void {
     if (this.#options.clock.monotonicMs() < this.#failedMs + unsureMs) this.releaseUnowned();
   }
 
-  /** Frees webhooks that this worker owns in the store but does not serve. */
+  /** Releases webhooks that this worker owns in the store but does not serve. */
   releaseUnowned(): void {
     void this.#work.run(() => this.#keepOnlyOwned());
   }
@@ -168,7 +170,7 @@ export class WebhookAcquirer {
     const delayMs = isBrought()
       ? Math.max(0, broughtPauseMs - sinceMs)
       : Math.max(random.uniform() * wantedJitterMs, wantedPauseMs - sinceMs);
-    // While the store is unavailable, limit calls and log lines.
+    // While the store is unavailable, limits calls and log lines.
     const restMs = this.#failedMs + failedPauseMs - clock.monotonicMs();
     this.#wantedAlarm.set(Math.max(delayMs, restMs), () => {
       this.#lastWantedMs = clock.monotonicMs();
@@ -213,17 +215,19 @@ export class WebhookAcquirer {
     this.#pollPauseMs = more === true ? nextPageMs : restMs * (0.75 + random.uniform() / 2);
   }
 
-  /** Acquires from one page of the lanes with work. True if the next page should be read right away. */
+  /**
+   * Acquires webhooks from one page of the lanes with work. Returns true if the next page should be read immediately.
+   */
   async #acquireWork(): Promise<boolean> {
     const after = this.#after;
     const { next, isFull } = await this.#acquire({ kind: "work", after, except: this.#exceptions() });
-    // The same page may have more.
+    // The same page may contain more work.
     this.#after = isFull ? after : next;
     return isFull || next !== null;
   }
 
   /**
-   * Webhooks not to acquire: dropped ones that are not quiet, because a request may be in flight, and unservable
+   * Webhooks not to acquire: dropped ones that are not quiet yet, because a request may be in flight, and unservable
    * ones.
    */
   #exceptions(): readonly string[] {
@@ -252,7 +256,7 @@ export class WebhookAcquirer {
         limit: acquireMax,
         slack: acquireSlack,
       });
-      // If the worker was reaped during the call, the acquired webhooks are free again.
+      // If the worker was reaped during the call, the acquired webhooks are unowned again.
       if (this.#self.worker === worker && webhooks.length > 0) await this.#serve(worker, webhooks);
       return { next, isFull: webhooks.length === acquireMax };
     } catch (error) {
@@ -264,9 +268,9 @@ export class WebhookAcquirer {
   }
 
   /**
-   * Brings acquired webhooks into service in this order: load the webhook, read orders and the notes of the last
-   * owner, own it, follow the orders, send. After each wait the worker number may have changed, and then none of the
-   * webhooks are ours.
+   * Brings acquired webhooks into service in this order: load the webhook, read orders and the state published by the
+   * last owner, own it, execute the orders, send. After each wait the worker number may have changed; then this process
+   * owns none of the webhooks.
    */
   async #serve(worker: number, acquired: readonly AcquiredWebhook[]): Promise<void> {
     const { endpoint, owned, store, acquired: serving } = this.#options;
@@ -284,10 +288,11 @@ export class WebhookAcquirer {
         endpoints.push(found);
       }
     }
-    // Follow orders before sending, because an order may forbid it.
+    // Execute orders before sending, because an order may forbid sending.
     if (orders.length > 0) this.#options.follow(orders);
     for (const each of endpoints) {
-      // The reply may be older than a commit of this process, which sends itself no hints about its own webhooks.
+      // The reply may be older than a commit of this process, because a process does not send itself hints about its
+      // own webhooks.
       if (this.#workAddedMeanwhile?.has(each.webhook.id) === true)
         for (const lane of each.lanes.values()) lane.markAllMore();
       serving(each);
@@ -299,7 +304,7 @@ export class WebhookAcquirer {
   }
 
   /**
-   * A webhook that cannot be read, perhaps because a newer version wrote it, must not prevent others from being
+   * A webhook that cannot be read, perhaps because a newer version wrote it, must not prevent the others from being
    * served.
    */
   async #loadUnknown(webhookIds: readonly string[]): Promise<void> {
@@ -331,27 +336,28 @@ export class WebhookAcquirer {
   }
 }
 
-/** Without hints, unowned work is found this late. */
+/** Without hints, the maximum delay before unowned work is found. */
 const pollMs = 1_000;
-/** With a queue the reannouncer is faster; this covers an outage of the reannouncer too. */
+/** With a queue, the reannouncer is faster. This interval also covers an outage of the reannouncer. */
 const pollRarelyMs = 30_000;
-/** Gives webhooks named by hints and other workers a turn. */
+/** Between pages, webhooks named by hints and other workers get a turn. */
 const nextPageMs = 20;
 /** Limits polling to about a fifth of the time. */
 const restFactor = 4;
-/** Spreads calls of workers that received a hint of the same work, and batches webhooks. */
+/** Spreads the calls of workers that received hints about the same work, and batches webhooks. */
 const wantedJitterMs = 20;
 const wantedPauseMs = 100;
-/** A queue sends a hint to a single worker, and no more hints before this one is answered. */
+/** A queue sends a hint to a single worker, and no further hints until this one is acknowledged. */
 const broughtPauseMs = 10;
 const failedPauseMs = 1_000;
-/** Limit per call, so that workers that start together each get some. */
+/** Limit per call, so that workers that start together each get some webhooks. */
 const acquireMax = 32;
 /** Allowed excess over an equal share. Less than the slack for releasing webhooks, to prevent oscillation. */
 const acquireSlack = 1;
 /**
- * Upkeep cancels the deliveries of a deleted webhook within about this time; acquiring it earlier would fail again.
+ * Upkeep cancels the deliveries of a deleted webhook within about this interval; acquiring the webhook earlier would
+ * fail again.
  */
 const unservableMs = 60_000;
-/** Longer than a statement may take, and than a broken connection may stay undetected. */
+/** Longer than a statement may take, and longer than a broken connection may stay undetected. */
 const unsureMs = 90_000;

@@ -15,7 +15,7 @@ function pending(
   return { lane: key(webhookId), worker, pool, priority: "normal" };
 }
 
-/** Sends the whole call or, if a pool is unusable, nothing. */
+/** Sends all messages of a call or, if a pool is unusable, none. */
 class Queue {
   readonly sent: string[] = [];
   readonly notified: string[] = [];

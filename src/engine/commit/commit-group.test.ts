@@ -37,7 +37,7 @@ interface World {
   readonly batches: CommitBatch[];
   readonly recovered: () => number;
   fail: (batch: CommitBatch) => Error | null;
-  /** The store does not reply before this resolves. */
+  /** The store does not reply until this promise resolves. */
   holdUp: Promise<unknown>;
 }
 
@@ -98,7 +98,7 @@ function publish(commits: CommitGroup, name: string): Promise<unknown> {
   });
 }
 
-/** Writes `rows` rows; `composed` is called when it is drafted. */
+/** Writes `rows` rows; `composed` is called when the write is composed. */
 function publishLarge(
   commits: CommitGroup,
   given: { readonly name: string; readonly rows: number; readonly composed?: (name: string) => void },
@@ -380,7 +380,7 @@ test("settlements that wait for the next attempt are written as soon as the stor
   const settled = settle(commits, "s", true);
   await turnsUntil(clock, () => commits.trouble !== null);
   made.fail = () => null;
-  // The clock stands still: nothing else ends the pause.
+  // The clock does not advance, so nothing else ends the pause.
   commits.retryNow();
   await turnsUntil(clock, () => commits.trouble === null);
   assert.equal(await settled, true);

@@ -29,7 +29,7 @@ import {
 interface WriteSize {
   /** Approximate number of rows: one for an event and one for each delivery. */
   readonly rows: number;
-  /** Size of the bodies. */
+  /** Total size of the bodies. */
   readonly bytes: number;
 }
 
@@ -45,7 +45,7 @@ class WaitingWrites<Command extends { readonly size: WriteSize }> {
     return this.#commands.length;
   }
 
-  /** Rows of all waiting commands. */
+  /** Number of rows of all waiting commands. */
   get rows(): number {
     return this.#rows;
   }
@@ -55,7 +55,7 @@ class WaitingWrites<Command extends { readonly size: WriteSize }> {
     this.#rows += command.size.rows;
   }
 
-  /** Takes as many of the oldest commands as fit; at least one, because a command is never split. */
+  /** Takes as many of the oldest commands as fit, but at least one, because a command is never split. */
   take(room: WriteSize): Command[] {
     let { rows, bytes } = room;
     let count = 0;
@@ -87,7 +87,7 @@ interface CommitGroupOptions {
   /** Webhook states and events that are added when a batch is composed. */
   readonly waitingStates: WaitingStates;
   readonly riders: Pick<CommitRiders, keyof CommitRiders>;
-  /** The store accepts writes again after a failure. */
+  /** Called when the store accepts writes again after a failure. */
   readonly recovered: () => void;
   readonly windowMs: number;
   readonly rowsMax: number;
@@ -95,9 +95,9 @@ interface CommitGroupOptions {
 
 export interface PendingPublish {
   readonly size: WriteSize;
-  /** Called right before the transaction, so that waiting publishes are not drafted yet and take no memory. */
+  /** Called right before the transaction, so that waiting publishes do not hold drafts in memory. */
   readonly compose: () => PublishCommand;
-  /** Called once, with the result or the error, right after the transaction. */
+  /** Called once, right after the transaction, with the result or the error. */
   readonly done: (result: PublishResult | Error) => void;
 }
 
@@ -139,10 +139,10 @@ export class CommitGroup {
   readonly #changes = new WaitingWrites<Change>();
   readonly #settlements: WaitingSettlements;
   #writing = false;
-  /** The running transaction is overdue. */
+  /** Whether the running transaction is overdue. */
   #unanswered = false;
   #waiting = false;
-  /** The last group did not take all waiting writes. */
+  /** Whether the last group left waiting writes behind. */
   #cut = false;
   #firstAt = 0;
   #seenCallers = 0;
@@ -193,11 +193,11 @@ export class CommitGroup {
 
   readonly #settlementsWaited = (): void => {
     this.#wait();
-    // It has already gathered for as long as a group may.
+    // Treats the group as having gathered for the maximum time.
     this.#firstAt -= this.#options.windowMs;
   };
 
-  /** Webhook states changed and must be written even if no other write follows. */
+  /** Call after webhook states changed that must be written even if no other write follows. */
   touch(): void {
     this.#wait();
   }
@@ -211,12 +211,12 @@ export class CommitGroup {
 
   /** Resolves after the next transaction, which includes changed webhook states. */
   async written(): Promise<void> {
-    // A running transaction was composed before the change.
+    // A running transaction was composed before the change, so it does not contain it.
     if (this.#writing) await this.#nextWrite();
     await this.#nextWrite();
   }
 
-  /** Uncommitted writes. The dispatcher stops sending when this grows, which happens when the store is down. */
+  /** Number of uncommitted writes. The dispatcher stops sending when this grows, which happens if the store is down. */
   get backlog(): number {
     return this.#publishes.length + this.#changes.length + this.#settlements.length;
   }
@@ -245,7 +245,7 @@ export class CommitGroup {
     this.#settlements.rest();
   }
 
-  /** Why callers cannot wait for the next transaction; null if they can. */
+  /** The error for callers that cannot wait for the next transaction; null if they can wait. */
   #refusal(): StoreUnavailableError | null {
     if (this.#unanswered) return unanswered();
     return this.#obstacle !== null && lasting.has(this.#obstacle.trouble) ? this.#obstacle : null;
@@ -328,7 +328,7 @@ export class CommitGroup {
     }
   }
 
-  /** Some waiting write cannot wait for a larger group. */
+  /** Whether a waiting write cannot wait for a larger group. */
   get #isDue(): boolean {
     const callers = this.#publishes.length + this.#changes.length + this.#idleWaiters.length;
     return callers > 0 || this.#cut || this.#settlements.isDue;
@@ -387,7 +387,7 @@ export class CommitGroup {
   #postpone(group: Group, error: StoreUnavailableError): void {
     this.#failures += 1;
     this.#obstacle = error;
-    // The writes that did not fit came at the same time and would fail the same way.
+    // The writes that did not fit arrived at the same time and would fail in the same way.
     const left = this.#cut ? [...this.#publishes.takeAll(), ...this.#changes.takeAll()] : [];
     for (const pending of [...group.publishes, ...group.requeues, ...group.retries, ...left])
       pending.done(error);
@@ -410,7 +410,7 @@ export class CommitGroup {
   }
 
   /**
-   * A batch failed for a reason other than store health: find the command that cannot be written, and write the rest.
+   * A batch failed for a reason other than store health. Finds the command that cannot be written, and writes the rest.
    */
   async #writeOneByOne(group: Group, error: unknown): Promise<void> {
     this.#options.telemetry.log.error(
@@ -465,10 +465,10 @@ function unanswered(): StoreUnavailableError {
   return new StoreUnavailableError("the database does not respond");
 }
 
-/** A group of this many writes indicates load, so the next group gathers for a while. */
+/** A group with this many writes indicates load, so the next group gathers writes for a while. */
 const largeGroupWrites = 32;
 const gatherMs = 4;
-/** Writing a megabyte of bodies takes some milliseconds. */
+/** Writing a megabyte of bodies takes a few milliseconds. */
 const bodyBytesMax = 4 * 1024 * 1024;
 /**
  * A publish waits for the running transaction and for its own. If hundreds of requests end at the same moment, for
@@ -482,10 +482,10 @@ const settlementsMost = 1_024;
 const settlementsFirst = 128;
 /** How long a transaction may run before callers waiting for the next one are refused. */
 const callerWaitMsMax = 5_000;
-/** Bounds of the pauses between two attempts to write kept settlements. */
+/** Minimum and maximum pause between two attempts to write kept settlements. */
 const retryDelayMsMin = 100;
 const retryDelayMsMax = 5_000;
-/** Checking for free space costs next to nothing, and publishers wait for it. */
+/** Checking for free space costs almost nothing, and publishers wait for it. */
 const fullDiskDelayMsMax = 1_000;
-/** Troubles that do not end within moments, so callers do not wait. */
+/** Failures that last longer than a moment, so callers do not wait. */
 const lasting: ReadonlySet<StoreTrouble> = new Set(["disk_full", "damaged"]);

@@ -13,9 +13,9 @@ import type { EngineContext, EngineOptions } from "../engine-options.ts";
 import type { PendingSettlement } from "./write-group.ts";
 
 /**
- * Counts committed writes in memory and adds due buckets to commits. Facts are written to the store's journal with
- * the commit that makes them true, and are counted here after it succeeded; rows contain the counts up to then. So
- * after a crash at any moment, rows and journal together are complete.
+ * Counts committed writes in memory and adds due buckets to commits. Facts are written to the store's journal with the
+ * commit that makes them true, and are counted here after it succeeded; rows contain the counts up to that time. Rows
+ * and journal together are therefore complete after a crash at any moment.
  */
 export class CommitStatistics {
   readonly #context: Pick<EngineContext, "clock" | "random">;
@@ -25,7 +25,7 @@ export class CommitStatistics {
   #buckets = emptyBuckets();
   #writer: number;
   #number = 0;
-  /** A commit failed, and whether it was written is unknown until the next one succeeds. */
+  /** Whether a commit failed with an unknown outcome, which lasts until the next commit succeeds. */
   #isInDoubt = false;
   #isEnding = false;
 
@@ -52,7 +52,7 @@ export class CommitStatistics {
     return since === null ? 0 : Math.max(0, this.#context.clock.now() - since);
   }
 
-  /** The statistics of the next commit. Without rows if a part of a failed commit is written separately. */
+  /** The statistics of the next commit. Contains no rows if part of a failed commit is written separately. */
   compose(
     publishes: readonly PublishCommand[],
     settlements: readonly PendingSettlement[],
@@ -93,7 +93,7 @@ export class CommitStatistics {
   }
 
   /**
-   * The store was replaced and may have lost writes: start with a new writer number, and let upkeep complete the old
+   * The store was replaced and may have lost writes. Starts with a new writer number and lets upkeep complete the old
    * one.
    */
   restart(): void {
@@ -111,7 +111,7 @@ export class CommitStatistics {
     const since = this.#buckets.unwrittenSince;
     if (since === null) return;
     const waitedMs = this.#context.clock.now() - since;
-    // Other commits arrived and took the buckets along, so no extra commit is needed.
+    // Other commits arrived and included the buckets, so no extra commit is needed.
     const isQuiet = waitedMs < 0 || waitedMs >= quietMs;
     if (isQuiet) this.#touch();
     this.#quiet.set(isQuiet ? quietMs : quietMs - waitedMs, this.#wasQuiet);
@@ -134,7 +134,7 @@ export class CommitStatistics {
   }
 }
 
-/** Statistics for as long as the store keeps them; null if disabled. */
+/** Collects statistics for as long as the store keeps them; null if disabled. */
 export function createStatistics(options: EngineOptions, touch: () => void): CommitStatistics | null {
   const { store, countsStatistics } = options;
   if (countsStatistics === false) return null;
@@ -154,7 +154,7 @@ function emptyBuckets(): OpenBuckets {
   return new OpenBuckets(typesPerTenantMax);
 }
 
-/** Limit per minute; further types of the tenant are counted together. */
+/** Maximum types per tenant and minute; further types are counted together. */
 const typesPerTenantMax = 500;
-/** How long buckets wait for another commit. */
+/** How long buckets wait to be included in another commit. */
 const quietMs = 2_000;

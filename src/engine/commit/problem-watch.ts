@@ -10,8 +10,8 @@ import type { EngineContext } from "../engine-options.ts";
 import type { Group, PendingSettlement } from "./write-group.ts";
 
 /**
- * Adds failures and recoveries of troubled webhooks to each commit. It counts accepted attempts only for troubled
- * webhooks, so without failures it costs one comparison.
+ * Adds failures and recoveries of troubled webhooks to each commit. Accepted attempts are counted only for
+ * troubled webhooks, so without failures the cost is one comparison.
  *
  * The number of accepted attempts in a row is kept in memory. A process that takes over starts at zero, so a problem
  * is resolved a few attempts later.
@@ -19,7 +19,7 @@ import type { Group, PendingSettlement } from "./write-group.ts";
 export class ProblemWatch {
   readonly #context: Pick<EngineContext, "clock" | "telemetry">;
   readonly #store: Pick<DeliveryProblemStore, "troubledWebhooks">;
-  /** Accepted attempts in a row, by webhook with failures. */
+  /** Number of consecutive accepted attempts, by webhook with failures. */
   readonly #troubled = new Map<string, number>();
   readonly #moved: (move: ProblemMove) => void;
   #recovering = new Set<string>();
@@ -83,7 +83,7 @@ export class ProblemWatch {
     this.tell(problemMoves ?? []);
   }
 
-  /** Attempts that were made before their events were stored. */
+  /** Counts attempts that were made before their events were stored. */
   #passedOn(commands: readonly PublishCommand[], { publishes }: CommitResult): void {
     for (const [index, { attempted, deliveries }] of commands.entries())
       if (attempted !== undefined && publishes[index]?.kind === "accepted")
@@ -94,7 +94,7 @@ export class ProblemWatch {
         }
   }
 
-  /** The batch was not written, or its outcome is unknown: report its recoveries again. */
+  /** The batch was not written, or its outcome is unknown. Its recoveries are reported again. */
   failed(batch: ProblemBatch | undefined): void {
     for (const id of batch?.recovering ?? []) this.#recovering.add(id);
     for (const id of batch?.resolved ?? []) this.#resolved.add(id);

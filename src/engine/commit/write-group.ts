@@ -16,17 +16,17 @@ import type { ProblemWatch } from "./problem-watch.ts";
 
 export interface PendingSettlement {
   readonly settlement: Settlement;
-  /** The delivery that it settles. */
+  /** The delivery that the settlement ends. */
   readonly delivery: Pick<ClaimedDelivery, "tenantId" | "webhookId" | "body">;
-  /** The caller is blocked on this write, so commit at once. */
+  /** Whether the caller is blocked on this write, which must then be committed immediately. */
   readonly isAwaited: boolean;
   readonly done: (result: SettlementResult) => void;
 }
 
 /**
  * Settlements that wait for a transaction. A few settlements do not start a transaction: they wait for the next
- * publish, or for `waitMsMax`, unless something is blocked on one of them. So at some hundred events a second, an
- * event costs one transaction instead of two. A crash may lose waiting settlements; the receiver then gets these
+ * publish, or for `waitMsMax`, unless something is blocked on one of them. At a few hundred events per second, an event
+ * therefore costs one transaction instead of two. A crash may lose waiting settlements; the receiver then gets these
  * deliveries again.
  */
 export class WaitingSettlements {
@@ -47,7 +47,7 @@ export class WaitingSettlements {
     return this.#all.length;
   }
 
-  /** There are enough settlements to start a transaction. */
+  /** Whether there are enough settlements to start a transaction. */
   get isDue(): boolean {
     return this.#isDue;
   }
@@ -88,7 +88,7 @@ export class WaitingSettlements {
   };
 }
 
-/** This many settlements justify a separate transaction. */
+/** Number of settlements that justify a separate transaction. */
 const manySettlements = 32;
 
 /** The content of one transaction, with its callers. */
@@ -123,7 +123,7 @@ export function* singles(group: Group): Iterable<Group> {
   }
 }
 
-/** The commands that can be composed; the callers of the others get the error. */
+/** The commands that can be composed. The callers of the others receive the error. */
 export function composed(taken: readonly PendingPublish[]): {
   readonly publishes: PendingPublish[];
   readonly commands: PublishCommand[];
@@ -141,7 +141,7 @@ export function composed(taken: readonly PendingPublish[]): {
   return { publishes, commands };
 }
 
-/** Additional rows of one commit. */
+/** Rows that one commit writes in addition to its commands. */
 export type Riding = Pick<CommitBatch, "statistics" | "problems">;
 
 /** Adds statistics and problem changes to commits that happen anyway. */
@@ -182,7 +182,7 @@ export class CommitRiders {
   }
 }
 
-/** Webhook states that wait for a commit: the newest of each webhook, with all its circuit moves. */
+/** Webhook states that wait for a commit: the newest state of each webhook, with all its circuit moves. */
 class PendingStates {
   readonly #states = new Map<string, WebhookRuntimeState>();
 
@@ -229,7 +229,7 @@ export class WaitingStates {
     this.#events = events;
   }
 
-  /** States that did not fit into a transaction. */
+  /** Webhook states that did not fit into a transaction. */
   get size(): number {
     return this.#states.size;
   }
@@ -240,7 +240,7 @@ export class WaitingStates {
     return { webhookStates, operationalEvents: this.#events.take() };
   }
 
-  /** The transaction was not written; newer states take precedence. */
+  /** The transaction was not written. Newer states take precedence over its states. */
   putBack({ webhookStates, operationalEvents = [] }: CommitBatch): void {
     this.#states.putBack(webhookStates);
     this.#events.putBack(operationalEvents);

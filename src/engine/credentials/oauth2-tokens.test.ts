@@ -15,7 +15,7 @@ interface World {
 
 const secret = "canary:secret /%";
 
-/** A token server over real sockets, with a manual clock. */
+/** A token server on real sockets, with a manual clock. */
 async function setUp(t: TestContext, { credentials = {}, allowLoopback = true }: SetUp = {}): Promise<World> {
   const server = await startReceiver();
   t.after(() => server.close());
@@ -123,7 +123,7 @@ describe("oauth2 tokens", () => {
     assert.deepEqual(tokens.token(), token("t1"));
     wait(1);
     assert.deepEqual(await tokens.token(), token("t2"));
-    // A timestamp instead of a lifetime counts as unspecified.
+    // A timestamp where a lifetime is expected counts as unspecified.
     wait(240_000);
     assert.deepEqual(await tokens.token(), token("t3"));
   });

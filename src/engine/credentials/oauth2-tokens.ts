@@ -18,18 +18,18 @@ type TokenAnswer =
   | { readonly kind: "granted"; readonly accessToken: string; readonly lifetimeMs: number }
   | FailedToken;
 
-/** For responses without `expires_in`, which RFC 6749 (5.1) only recommends. */
+/** For responses without `expires_in`. RFC 6749 (5.1) only recommends that field. */
 const defaultLifetimeMs = 5 * 60_000;
-/** Upper limit for lifetimes. */
+/** Maximum lifetime of a token. */
 const lifetimeMsMax = 24 * 60 * 60_000;
-/** As a lifetime this would be more than thirty years, so it must be a timestamp. */
+/** As a lifetime, this would be more than thirty years, so the value must be a timestamp. */
 const unixSecondsMin = 1e9;
-/** Fits into a request header of most receivers. */
+/** Fits into a request header that most receivers accept. */
 const tokenLengthMax = 8 * 1024;
 
 /**
- * RFC 6749, 5.2: error codes with advice for the owner. Other codes are not shown, because a server may put anything
- * there.
+ * Error codes of RFC 6749, 5.2, with advice for the owner. Other codes are not shown, because a server may return any
+ * text as a code.
  */
 const adviceByError: Readonly<Record<string, string>> = {
   invalid_request: "check scope, audience and authentication",
@@ -46,7 +46,7 @@ function readTokenAnswer(result: TransportResult): TokenAnswer {
   if (observation.kind === "failure") {
     const detail = `the token URL could not be reached: ${result.errorMessage ?? observation.category}`;
     const { shortage } = result;
-    // The fault is on our side: it must not be attributed to the receiver or its token URL.
+    // The fault is on our side, so it must not be attributed to the receiver or its token URL.
     if (result.malformed === true) throw new Error("the request for an access token could not be built");
     return shortage === undefined ? failed(detail) : { kind: "failed", detail, shortage };
   }
@@ -110,16 +110,16 @@ function failed(detail: string): TokenAnswer {
 }
 
 const requestTimeoutMs = 10_000;
-/** A token is renewed this long before it expires, or in the last quarter of a short life. */
+/** A token is renewed this long before it expires, or in the last quarter of a short lifetime. */
 const renewBeforeMsMax = 60_000;
-/** Cache time of a failure, so that waiting deliveries do not all retry at once. */
+/** Cache time of a failure, so that waiting deliveries do not all retry at the same time. */
 const failureKeptMs = 5_000;
-/** Deliveries that had their one resend; the oldest are evicted. */
+/** Deliveries that have used their one resend; the oldest are evicted. */
 const resentMax = 1_000;
 
 /**
- * OAuth 2.0 client credentials (RFC 6749, 4.4): fetches tokens, caches the current one, and shares one request
- * between all waiting callers. A change of the credentials requires a new instance.
+ * OAuth 2.0 client credentials (RFC 6749, 4.4): fetches tokens, caches the current one, and shares one request between
+ * all waiting callers. A change of credentials requires a new instance.
  */
 export class OAuth2Tokens implements AccessTokens {
   readonly #transport: Pick<Transport, "send">;
@@ -149,7 +149,7 @@ export class OAuth2Tokens implements AccessTokens {
     return this.#fetching;
   }
 
-  /** If the token was already replaced, no new one is fetched. */
+  /** If the token was already replaced, no new one is requested. */
   rejected(accessToken: string, deliveryId: string): boolean {
     if (this.#kept?.kind === "token" && this.#kept.accessToken === accessToken) this.#kept = null;
     if (this.#resent.has(deliveryId)) return false;
@@ -230,8 +230,8 @@ interface FailedToken {
 export interface AccessTokens {
   token(): AccessToken | Promise<AccessToken>;
   /**
-   * The receiver responded to this token with 401. True if the delivery may be sent again at once with a new token:
-   * once per delivery (EDS-9.2.3-3).
+   * The receiver rejected this token with 401. Returns true if the delivery may be sent again immediately with a new
+   * token, which is allowed once per delivery (EDS-9.2.3-3).
    */
   rejected(accessToken: string, deliveryId: string): boolean;
 }
@@ -242,7 +242,7 @@ export interface OAuth2Credentials extends OAuth2Client {
 }
 
 /**
- * The credentials that a webhook sends in addition to signatures: tokens, credential headers, a client certificate.
+ * The credentials that a webhook sends in addition to signatures: tokens, credential headers and a client certificate.
  */
 export class StoredCredentials {
   readonly #webhook: Webhook;
@@ -261,7 +261,7 @@ export class StoredCredentials {
     const token = this.#open("bearer");
     if (token !== null && this.#webhook.bearerTokenIn === "header")
       headers.push("Authorization", `Bearer ${token}`);
-    // CEW-3.2-3: a URL that contains a token must not be cached.
+    // A response for a URL that contains a token must not be cached (CEW-3.2-3).
     if (token !== null && this.#webhook.bearerTokenIn === "query") headers.push("Cache-Control", "no-store");
     headers.push(...Object.entries(this.#credentialHeaders()).flat());
     for (const [name, value] of Object.entries(this.#webhook.headers)) headers.push(name, value);
@@ -273,7 +273,7 @@ export class StoredCredentials {
     return ["authorization", ...Object.keys(this.#credentialHeaders()).map((name) => name.toLowerCase())];
   }
 
-  /** Secrets to mask in everything that a receiver sends back. */
+  /** Secrets to mask in everything that a receiver returns. */
   shownSecrets(): readonly string[] {
     const token = this.#open("bearer");
     const values = Object.values(this.#credentialHeaders());
@@ -282,7 +282,7 @@ export class StoredCredentials {
     return token === null ? parts : [token, ...parts];
   }
 
-  /** Path and query; the token comes first, and the URL's own parameters are unchanged (CEW-3.2-2). */
+  /** Path and query. The token is the first parameter, and the URL's own parameters are unchanged (CEW-3.2-2). */
   pathOf(url: URL): string {
     const token = this.#webhook.bearerTokenIn === "query" ? this.#open("bearer") : null;
     if (token === null) return url.pathname + url.search;

@@ -52,7 +52,7 @@ suite("secrets in responses of receivers", () => {
 
     test(`as ${name}, a secret is hidden wherever the response was cut`, () => {
       const spelt = spell(secret);
-      // Part of its first character reveals nothing yet.
+      // Part of the first encoded character reveals nothing.
       for (let length = spell(secret.charAt(0)).length; length <= spelt.length; length += 1) {
         assert.equal(
           maskSecrets(`you sent ${spelt.slice(0, length)}`, secrets, true),

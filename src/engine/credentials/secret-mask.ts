@@ -1,18 +1,18 @@
-/** Shorter secrets can be found by brute force anyway. */
+/** Shorter secrets can be found by brute force, so masking them is useless. */
 const secretLengthMin = 4;
-/** Shorter secrets are only matched as whole words, because matches inside words would mask half of a response. */
+/** Shorter secrets are matched only as whole words, because matches inside words would mask half of a response. */
 const foundAnywhereLength = 8;
 /** Maximum depth of nested encodings, such as a URL in a URL in a JSON text. */
 const encodingsMax = 3;
 
-/** The text, or a version of it with some encodings decoded. */
+/** The text, or a version of it in which some encodings are decoded. */
 interface View {
   readonly text: string;
   /** Start of each character of `text` in the original, plus the end of the original. */
   readonly origins: readonly number[];
 }
 
-/** One encoding of characters. */
+/** A character encoding such as percent-encoding. */
 interface Encoding {
   readonly escape: RegExp;
   /** An incomplete escape at the end of a truncated text. */
@@ -53,10 +53,10 @@ const encodings: readonly Encoding[] = [
  * Masks the secrets of a request in the receiver's response: redirects repeat the query, error pages repeat the path
  * and headers. More people can read stored responses than secrets.
  *
- * A secret is found case-insensitively as it is, percent-encoded, in JSON escapes and in HTML entities, in whole or
- * in part, and with up to three of these nested. If `wasCut` says that the text was truncated, a possible beginning
- * of a secret at the end is masked too. Longer secrets are also found split, in hexadecimal digits, and in Base64. A
- * secret of four to seven characters is only found as a whole word.
+ * A secret is found case-insensitively in plain form, percent-encoded, in JSON escapes and in HTML entities, in
+ * whole or in part, and with up to three of these nested. If `wasCut` is true, the text was truncated, and, a
+ * possible beginning of a secret at the end is masked too. Longer secrets are also found split, in hexadecimal
+ * digits, and in Base64. A secret of four to seven characters is only found as a whole word.
  */
 export function maskSecrets(text: string, secrets: readonly string[], wasCut: boolean): string {
   const known = secrets.filter(({ length }) => length >= secretLengthMin);
@@ -74,14 +74,16 @@ export function maskSecrets(text: string, secrets: readonly string[], wasCut: bo
   return blotted(text, found);
 }
 
-/** ASCII only, so that no character changes its length. */
+/** Only ASCII, so that no character changes its length. */
 function lowerCase(text: string): string {
   return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** Shorter forms also match ordinary words. */
+/** Shorter forms would also match ordinary words. */
 const compactLengthMin = 12;
-/** The text itself and its singly decoded views: deeper ones would cost more than they find. */
+/**
+ * Limits the views to the text itself and its singly decoded views, because decoding deeper costs more than it finds.
+ */
 const compactViewsMax = 4;
 
 /**
@@ -107,7 +109,7 @@ function rewritten(
   });
 }
 
-/** The end of the last compared character, not the start of the next one. */
+/** The end of the last compared character, rather than the start of the next one. */
 function stretchOf({ origins, ends }: CompactView, from: number, to: number): Stretch {
   return [origins[from] ?? 0, ends[to - 1] ?? 0];
 }
@@ -158,7 +160,7 @@ function base64Forms(bytes: Buffer): readonly string[] {
   });
 }
 
-/** From the first character, up to but excluding the second. */
+/** Starts at the first character and ends before the second. */
 type Stretch = readonly [from: number, to: number];
 
 function occurrences({ text, origins }: View, secret: string): readonly Stretch[] {

@@ -14,23 +14,23 @@ import type { OwnerNotes } from "../endpoint/ownership.ts";
 import type { Wakeups } from "../endpoint/wakeups.ts";
 
 export interface CapacityLimits {
-  /** Active requests of this process (WDS-225). */
+  /** Maximum active requests of this process (WDS-225). */
   readonly concurrency: number;
-  /** Requests in flight per webhook, including waiting ones (WDS-167). */
+  /** Maximum requests in flight per webhook, including waiting ones (WDS-167). */
   readonly webhookConcurrency: number;
-  /** Active requests per receiver host (WDS-225); null without a limit. */
+  /** Maximum active requests per receiver host (WDS-225); null for no limit. */
   readonly hostConcurrency: number | null;
 }
 
 export interface CapacityOptions extends CapacityLimits {
   readonly clock: Pick<Clock, "monotonicMs" | "schedule">;
-  /** Whether more than one tenant has webhooks; then slots are reserved for the others. */
+  /** Whether more than one tenant has webhooks. If so, slots are reserved for other tenants. */
   readonly severalTenants: () => boolean;
   /** The slots for requests that have waited for more than a second. */
   readonly waitingSlots: WaitingSlots;
-  /** Lists an endpoint that waited for a slot; false if it will not be served soon. */
+  /** Lists an endpoint that was waiting for a slot; false if it will not be served soon. */
   readonly recall: (endpoint: Endpoint) => boolean;
-  /** Puts a parked tenant back into the round. */
+  /** Returns a parked tenant to the round-robin. */
   readonly resume: (tenantQueue: TenantQueue) => void;
   /** A request of the endpoint released its active slot and continues to wait. */
   readonly waits: (endpoint: Endpoint) => void;
@@ -50,9 +50,9 @@ export class Capacity {
   /** Requests in flight to an endpoint that is not known to be fast. */
   readonly #cautiousEach: number;
   readonly #hosts: HostPlaces | null;
-  /** Requests younger than one second, in order of their start. */
+  /** Requests younger than one second, in the order in which they started. */
   readonly #young = new Set<Place>();
-  /** Requests between one and five seconds old, in order of their start. */
+  /** Requests between one and five seconds old, in the order in which they started. */
   readonly #aging = new Set<Place>();
   /** Requests older than one second that still hold an active slot, because no waiting slot was free. */
   readonly #overdue = new Set<Place>();
@@ -81,12 +81,12 @@ export class Capacity {
     return this.#shares.isExhausted;
   }
 
-  /** The tenant has all the slots it may have. */
+  /** Whether the tenant has all the slots it may have. */
   isUsedUp(tenantQueue: TenantQueue): boolean {
     return this.#shares.isUsedUp(tenantQueue);
   }
 
-  /** Removes the tenant from the round until `recallNext` resumes it. */
+  /** Removes the tenant from the round-robin until `recallNext` resumes it. */
   park(tenantQueue: TenantQueue): void {
     this.#shares.park(tenantQueue);
     this.#hosts?.tenantSleeps(tenantQueue);
@@ -100,7 +100,7 @@ export class Capacity {
     return this.#hosts !== null && this.#hosts.holdsBack(endpoint);
   }
 
-  /** The endpoint may not send now. If it only lacks a shared slot, it is recalled later. */
+  /** The endpoint may not send now. If it lacks only a shared slot, it is recalled later. */
   refuses(endpoint: Endpoint): boolean {
     if (this.isFull(endpoint)) return true;
     if (this.#hosts !== null && this.#hosts.refuses(endpoint)) return true;
@@ -116,12 +116,12 @@ export class Capacity {
     return true;
   }
 
-  /** The endpoint had its turn while it waited at a host. */
+  /** The endpoint had its turn while it was waiting at a host. */
   served(endpoint: Endpoint, waitedAt: Host): void {
     this.#hosts?.served(endpoint, waitedAt);
   }
 
-  /** No endpoint of the tenant will have a turn soon. */
+  /** No endpoint of the tenant will have its turn soon. */
   tenantSleeps(tenantQueue: TenantQueue): void {
     this.#hosts?.tenantSleeps(tenantQueue);
   }
@@ -202,7 +202,7 @@ export class Capacity {
     else this.#options.waitingSlots.hangs(place.waiting);
   }
 
-  /** False if no waiting slot is free. */
+  /** Returns false if no waiting slot is free. */
   #wait(place: Place): boolean {
     const { endpoint, bytes, hasHung } = place;
     const owner = { tenantId: endpoint.tenantQueue.tenantId, key: endpoint.webhook.id };
@@ -217,7 +217,7 @@ export class Capacity {
     return true;
   }
 
-  /** Keeps an active slot, but not one reserved for fast endpoints. */
+  /** Keeps an active slot, but not one that is reserved for fast endpoints. */
   #stayActive(place: Place): void {
     this.#overdue.add(place);
     const share = shareOf[place.endpoint.pace];
@@ -238,7 +238,7 @@ export interface SendPermitsOptions {
   readonly telemetry: Telemetry;
   readonly wakeups: Wakeups;
   readonly states: Pick<EndpointStates, "circuitMoved">;
-  /** Notes on endpoints for other processes; null if there are none. */
+  /** Publishes endpoint state for other processes; null if there are none. */
   readonly notes: OwnerNotes | null;
   /** The endpoint must not send until the gate opens. */
   readonly close: (endpoint: Endpoint, gate: ClosedGate, now: number) => void;
@@ -259,7 +259,7 @@ export class SendPermits {
     this.#options = options;
   }
 
-  /** Undefined if a gate is closed; the endpoint or tenant queue then sleeps until it may open. */
+  /** Undefined if a gate is closed. The endpoint or tenant queue then sleeps until the gate may open. */
   ask(endpoint: Endpoint, now: number): SendPermit | undefined {
     const { telemetry, wakeups, close, states, notes } = this.#options;
     const { tenantQueue } = endpoint;
@@ -273,7 +273,7 @@ export class SendPermits {
       return undefined;
     }
     if (tenantQueue.allowance !== null && !tenantQueue.allowance.secure()) {
-      // The reply wakes it, long before that.
+      // The reply wakes the queue long before that.
       wakeups.at(tenantQueue, now + answerMsMax);
       return undefined;
     }

@@ -20,20 +20,20 @@ export interface EndpointDraft {
   readonly host?: string;
   readonly tenant?: string;
   readonly ordering?: LaneKey["ordering"];
-  /** Defaults to quick. */
+  /** The default is `quick`. */
   readonly pace?: Pace;
-  /** Whether the receiver ever answered; derived from the pace by default. */
+  /** Whether the receiver has ever responded; derived from `pace` by default. */
   readonly hasAnswered?: boolean;
 }
 
-/** A dispatcher whose lanes and request ends are controlled by the test. */
+/** A dispatcher for which the test controls the lanes and decides when requests end. */
 export class DispatchScene {
   readonly clock = new ManualClock();
   readonly dispatcher: Dispatcher;
   readonly waitingSlots: WaitingSlots;
-  /** Requests in flight, in order of their start. */
+  /** Requests in flight, in the order in which they started. */
   readonly flights: Flight[] = [];
-  /** The endpoint name of each request ever sent. */
+  /** The endpoint name of each request that was sent. */
   readonly sent: string[] = [];
   /** The result of a claim from one lane. */
   claim: (key: LaneKey) => ClaimResult = () => assert.fail("nothing is claimed here");
@@ -118,7 +118,7 @@ export class DispatchScene {
     await this.clock.turn();
   }
 
-  /** Answers the oldest request to the endpoint and commits its settlement. */
+  /** Completes the oldest request to the endpoint and commits its settlement. */
   async answer(endpoint: Endpoint, pace: Pace = "quick"): Promise<void> {
     const index = this.flights.findIndex((flight) => flight.endpoint === endpoint);
     const [flight] = this.flights.splice(index, 1);
@@ -153,7 +153,7 @@ export class DispatchScene {
     return this.flights.map(({ endpoint }) => endpoint.webhook.id).toSorted((a, b) => a.localeCompare(b));
   }
 
-  /** Only the fields that the dispatcher reads. */
+  /** Has only the fields that the dispatcher reads. */
   delivery(priority: Priority = "normal"): ClaimedDelivery {
     this.#published += 1;
     return {
@@ -165,7 +165,7 @@ export class DispatchScene {
   }
 }
 
-/** Only the fields that the dispatcher reads. */
+/** Has only the fields that the dispatcher reads. */
 function configOf(name: string, host: string): EndpointConfig {
   const { ageMsMax, circuitBreaker } = standard;
   return {

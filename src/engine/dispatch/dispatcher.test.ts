@@ -17,7 +17,7 @@ import { Wakeups } from "../endpoint/wakeups.ts";
 const leaseMs = 300_000;
 const hourMs = 3_600_000;
 
-/** A dispatcher whose store only accepts releases, for tests between a lane and its leases. */
+/** A dispatcher whose store accepts only releases, for tests of a lane and its leases. */
 function newDispatcher(clock: ManualClock, released: Lease[] = []) {
   const store = {
     release: async (leases: readonly Lease[]) => void released.push(...leases),
@@ -47,13 +47,13 @@ function newDispatcher(clock: ManualClock, released: Lease[] = []) {
   });
 }
 
-/** Only the endpoint members that a lane uses. */
+/** Has only the endpoint members that a lane uses. */
 function newLane(ordering: "none" | "strict", woken: Lane[] = []): Lane {
   const endpoint = { owned: true, laneWoke: (lane: Lane) => woken.push(lane) } as unknown as Endpoint;
   return new Lane({ webhookId: "webhook-1", ordering, eventType: null }, endpoint);
 }
 
-/** Only the fields that a lane reads. */
+/** Has only the fields that a lane reads. */
 function delivery(priority: Priority = "normal"): ClaimedDelivery {
   return {
     lease: { ref: 1, leaseToken: 1 },

@@ -33,16 +33,16 @@ interface DispatcherOptions
     Omit<SendPermitsOptions, "close"> {
   readonly store: DeliveryStore;
   readonly clock: Clock;
-  /** Longer than the longest request; checked at start. */
+  /** Longer than the longest request; verified at start. */
   readonly leaseMs: number;
-  /** Body bytes held in memory for all lanes together. */
+  /** Maximum bytes of bodies that all lanes together hold in memory. */
   readonly bufferBytesMax: number;
   readonly attempts: Pick<Attempts, "start">;
-  /** Ends deliveries that are not sent. */
+  /** Ends deliveries without sending them. */
   readonly settler: Pick<Settler, "withoutAttempt">;
   readonly commits: Pick<CommitGroup, "backlog" | "trouble">;
   readonly shortages: Pick<Shortages, "pausing">;
-  /** Created after the dispatcher, like the backlog reader. */
+  /** Set after construction, like the backlog reader. */
   readonly ownership: () => Pick<Ownership, "holds" | "wanted" | "owned">;
   readonly backlog: () => Pick<BacklogReader, "finished">;
 }
@@ -51,8 +51,8 @@ type Unsendable = DeliveryEvent<"payload_unavailable" | "payload_refused">;
 
 /**
  * Why the content of a delivery cannot be sent, or null if it can. Checked before each attempt instead of when the
- * event is published: one subscriber's profile must not refuse an event for the others, and a replay, a recovery or a
- * changed profile is checked again.
+ * event is published, because one subscriber's profile must not cause an event to be refused for the others, and
+ * because replays, recoveries and changed profiles must be checked too.
  */
 function unsendable(
   { eventType, timestamp, raw, body }: ClaimedDelivery,
@@ -67,10 +67,10 @@ function unsendable(
 /**
  * Decides what is sent next.
  *
- * It works on lanes, never on a flat list: tenants take turns, a tenant's endpoints take turns (high priority first),
- * and an endpoint's lanes take turns. A closed lane is in no list and costs nothing, however many deliveries wait in
- * it; a wake-up, a response or a change of its webhook lists it again. Memory holds a few deliveries per open lane,
- * the store the rest.
+ * It works on lanes, never on a flat list: it alternates between tenants, between the endpoints of a tenant (high
+ * priority first), and between the lanes of an endpoint. A closed lane is in no list and costs nothing, however many
+ * deliveries wait in it; a wake-up, a response or a change of its webhook lists it again. Memory holds a few
+ * deliveries per open lane; the store holds the rest.
  */
 export class Dispatcher implements FlightListener {
   readonly #options: DispatcherOptions;
@@ -78,7 +78,7 @@ export class Dispatcher implements FlightListener {
   readonly #capacity: Capacity;
   readonly #buffers: LaneBuffers;
   readonly #permits: SendPermits;
-  /** Lets new deliveries go directly into memory if allowed. */
+  /** Allows new deliveries to go directly into memory if possible. */
   readonly reservations: Reservations;
   #pumpScheduled = false;
   #running = false;
@@ -108,7 +108,7 @@ export class Dispatcher implements FlightListener {
     return this.#capacity.active;
   }
 
-  /** The endpoint has all the requests that it may have at once. */
+  /** The endpoint has reached its maximum number of concurrent requests. */
   isFull(endpoint: Endpoint): boolean {
     return this.#capacity.isFull(endpoint);
   }
@@ -141,7 +141,7 @@ export class Dispatcher implements FlightListener {
 
   // ---- calls from other parts ----------------------------------------------------------------------------------
 
-  /** The lane may have deliveries to send: list it unless a gate is closed. */
+  /** The lane may have deliveries to send. Lists it unless a gate is closed. */
   consider(lane: Lane): void {
     if (!this.#running || !lane.endpoint.owned) return;
     const tier = lane.headTier();
@@ -156,20 +156,20 @@ export class Dispatcher implements FlightListener {
     else this.giveBack(lane);
   }
 
-  /** The rate limit of a tenant has tokens again, or was changed. */
+  /** The tenant's rate limit has tokens again, or was changed. */
   considerTenantQueue(tenantQueue: TenantQueue): void {
     tenantQueue.stayAwake();
     this.#enqueueTenantQueue(tenantQueue);
     this.schedulePump();
   }
 
-  /** Gates of the endpoint may have opened: check it now, whatever it was waiting for. */
+  /** Gates of the endpoint may have opened. Checks it now, regardless of what it was waiting for. */
   considerEndpoint(endpoint: Endpoint): void {
     endpoint.stayAwake();
     for (const lane of endpoint.lanes.values()) this.consider(lane);
   }
 
-  /** A delivery of the lane was committed without a lease: the store holds it, due at `dueAt`. */
+  /** A delivery of the lane was committed without a lease. It is in the store, due at `dueAt`. */
   stored(lane: Lane, tier: number, dueAt: number): void {
     if (!lane.endpoint.owned) {
       if (this.#running) this.#options.ownership().wanted(lane.key.webhookId);
@@ -193,7 +193,7 @@ export class Dispatcher implements FlightListener {
     if (flight.probe !== null) this.considerEndpoint(endpoint);
   }
 
-  /** The endpoint that had the slot comes last; otherwise endpoints with a backlog would keep the shared slots. */
+  /** The endpoint that held the slot comes last. Otherwise endpoints with a backlog would keep the shared slots. */
   #activeSlotFreed(endpoint: Endpoint): void {
     this.#capacity.recallNext();
     this.#enlist(endpoint);
@@ -215,8 +215,8 @@ export class Dispatcher implements FlightListener {
   }
 
   /**
-   * The settlement was not written: the current lease owner decides; without one, the lease expires. Until then an
-   * ordered lane is blocked, because its head is neither in memory nor free. Later deliveries stay in the store;
+   * The settlement was not written. The current lease owner decides; without an owner, the lease expires. Until then an
+   * ordered lane is blocked, because its head is neither in memory nor unleased. Later deliveries stay in the store;
    * otherwise they would overtake the head once the lease has expired.
    */
   lost({ lane }: Pick<Flight, "lane">): void {
@@ -233,7 +233,7 @@ export class Dispatcher implements FlightListener {
       lane.markAllMore();
       this.giveBack(lane);
     }
-    // Not the lane itself, because an earlier wake-up would replace this one.
+    // Not on the lane itself, because an earlier wake-up would replace this one.
     const sleep: Sleep = new Sleep((now) => {
       // The clock was set back: the lease, which ends at a wall-clock time, is still valid.
       if (now < leaseEndsAt) return wakeups.at(sleep, leaseEndsAt);
@@ -244,7 +244,7 @@ export class Dispatcher implements FlightListener {
     this.schedulePump();
   }
 
-  /** The lane state in memory differs from the store: discard it and claim the lane again. */
+  /** The lane state in memory differs from the store. Discards it and claims the lane again. */
   reread(lane: Lane): void {
     lane.forgetLost();
     this.giveBack(lane);
@@ -271,7 +271,7 @@ export class Dispatcher implements FlightListener {
     }
   }
 
-  /** Due times in the store were moved earlier: lanes that sleep until the old ones check again. */
+  /** Due times in the store were moved earlier. Lanes that sleep until the old due times check again. */
   dueTimesChanged(endpoint: Endpoint): void {
     for (const lane of endpoint.lanes.values()) {
       lane.stayAwake();
@@ -323,7 +323,7 @@ export class Dispatcher implements FlightListener {
     this.#buffers.claim();
   };
 
-  /** Too many writes are uncommitted, or this machine lacks a resource: stop sending for now. */
+  /** Too many writes are uncommitted, or this machine lacks a resource. Sending stops for now. */
   #isCongested(): boolean {
     const { commits, shortages } = this.#options;
     return commits.backlog > uncommittedMax || commits.trouble !== null || shortages.pausing;
@@ -351,7 +351,8 @@ export class Dispatcher implements FlightListener {
   }
 
   /**
-   * The tenant's limit is used up: lanes and endpoints keep their positions; otherwise some would never be served.
+   * The tenant's limit is used up. Lanes and endpoints keep their positions; otherwise some of them would never be
+   * served.
    */
   #putBack(lane: Lane, wasServed: boolean): void {
     const { endpoint } = lane;
@@ -360,7 +361,7 @@ export class Dispatcher implements FlightListener {
     else endpoint.tenantQueue.putBack(endpoint, endpoint.listedTier());
   }
 
-  /** Sends one delivery of the lane. False if the endpoint must stop for now. */
+  /** Sends one delivery of the lane. Returns false if the endpoint must stop for now. */
   #serveLane(lane: Lane, now: number): boolean {
     if (lane.claimsFirst()) {
       this.#buffers.request(lane);
@@ -377,7 +378,7 @@ export class Dispatcher implements FlightListener {
     if (lane.ordered && isLater(head.progress, now)) {
       this.giveBack(lane);
       lane.nothingMore();
-      // A wake-up that the clock jumped over has not fired yet; without this, the lane would spin until it does.
+      // The clock jumped past a wake-up that has not fired yet. Without this check, the lane would spin until it fires.
       lane.stayAwake();
       this.#options.wakeups.at(lane, head.progress.dueAt);
       return true;
@@ -415,7 +416,7 @@ export class Dispatcher implements FlightListener {
       this.#options.settler.withoutAttempt(delivery, lane, why);
     }
     this.consider(lane);
-    // Ending it may have disabled the webhook: check its gates before its other lanes.
+    // Ending the delivery may have disabled the webhook, so its gates are checked before its other lanes.
     this.#enlist(lane.endpoint);
     return false;
   }
@@ -425,7 +426,7 @@ export class Dispatcher implements FlightListener {
     this.consider(lane);
   }
 
-  /** False if the endpoint will not be served soon. */
+  /** Returns false if the endpoint will not be served soon. */
   #enlist(endpoint: Endpoint): boolean {
     if (!this.#running || endpoint.wakeAt !== null || this.#capacity.isFull(endpoint)) return false;
     const { tenantQueue } = endpoint;
@@ -437,7 +438,7 @@ export class Dispatcher implements FlightListener {
     return tenantQueue.wakeAt === null && !tenantQueue.parked;
   }
 
-  /** An ordered lane has a delivery in flight, or its head waits for a retry: nothing may overtake it. */
+  /** An ordered lane has a delivery in flight, or its head waits for a retry. Nothing may overtake that delivery. */
   #headWaits(lane: Lane): boolean {
     return lane.inFlight > 0 || (lane.wakeAt !== null && lane.wakeAt > this.#options.clock.now());
   }
@@ -448,7 +449,7 @@ export class Dispatcher implements FlightListener {
     this.#round.push(tenantQueue);
   }
 
-  /** Closes an endpoint until a time. If that is far away, its lanes return their deliveries. */
+  /** Closes an endpoint until a given time. If that is far in the future, its lanes return their deliveries. */
   #close(endpoint: Endpoint, gate: ClosedGate, now: number): void {
     endpoint.noteClosed(gate, now);
     if (gate.until !== null) this.#options.wakeups.at(endpoint, gate.until);
@@ -458,17 +459,17 @@ export class Dispatcher implements FlightListener {
   }
 }
 
-/** A new delivery without a delay is due at once, even if the clock that wrote it was ahead. */
+/** A new delivery without a delay is due immediately, even if the clock that dated it was ahead. */
 function isLater({ attemptCount, createdAt, dueAt }: DeliveryProgress, now: number): boolean {
   return dueAt > now && (attemptCount > 0 || dueAt > createdAt);
 }
 
 /** A delivery is sent only if its lease outlasts the longest request. */
 const leaseReserveMs = attemptTimeoutMsMax + 10_000;
-/** Deliveries taken from one endpoint before the next tenant's turn. */
+/** Maximum number of deliveries taken from one endpoint before the next tenant's turn. */
 const quantum = 4;
 const laneRefillBelow = 8;
 /** Maximum number of uncommitted settlements before sending stops; reached only if the store does not respond. */
 const uncommittedMax = 5_000;
-/** A gate that opens within this time does not empty its lanes. */
+/** A gate that opens within this time does not cause its lanes to return their deliveries. */
 const keepBufferMs = 1_000;

@@ -16,7 +16,7 @@ const nothing: ClaimResult = {
   nextDueAt: null,
 };
 
-/** Buffers with a store that replies when the test says so. */
+/** Buffers over a store that replies when the test allows it. */
 class Scene {
   readonly clock = new ManualClock();
   /** Running claims, in order. */

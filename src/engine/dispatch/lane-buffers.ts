@@ -15,14 +15,14 @@ interface LaneBuffersOptions {
   readonly telemetry: Telemetry;
   readonly wakeups: Wakeups;
   readonly leaseMs: number;
-  /** Body bytes held in memory for all lanes together. */
+  /** Maximum bytes of bodies that all lanes together hold in memory. */
   readonly bufferBytesMax: number;
   readonly dispatcher: Pick<Dispatcher, "refilled" | "schedulePump">;
 }
 
 /**
- * The deliveries that lanes hold in memory: fills lanes from the store, many lanes per claim, and returns what they
- * cannot use. Memory is bounded over all lanes; beyond the bound a claim returns one delivery per lane.
+ * The deliveries that lanes hold in memory. Fills lanes from the store, many lanes per claim, and returns unusable
+ * deliveries. Memory is limited for all lanes together; beyond the limit, a claim returns one delivery per lane.
  */
 export class LaneBuffers {
   readonly #options: LaneBuffersOptions;
@@ -32,14 +32,14 @@ export class LaneBuffers {
   readonly #unreleased = new Set<readonly Lease[]>();
   readonly #running = new Set<Promise<void>>();
   #bytes = 0;
-  /** Bytes that the running calls may return. */
+  /** Maximum number of bytes that the running calls may return. */
   #bytesPromised = 0;
 
   constructor(options: LaneBuffersOptions) {
     this.#options = options;
   }
 
-  /** So many lanes are being refilled that serving more would not help. */
+  /** Whether so many lanes are being refilled that serving more would not help. */
   get busy(): boolean {
     return this.#claiming + this.#wanted.length >= claimsMax;
   }
@@ -67,14 +67,14 @@ export class LaneBuffers {
   }
 
   /**
-   * Returns the leases of a lane. The lane is not refilled before the store has them: a claim that overtook the
-   * release would find nothing, or in an ordered lane the deliveries after them.
+   * Returns the leases of a lane. The lane is not refilled before the store has stored the release. A claim that
+   * overtook the release would find nothing, or, in an ordered lane, the deliveries after the released ones.
    */
   giveBack(lane: Lane): void {
     this.#giveBack(lane, this.empty(lane));
   }
 
-  /** Returns a delivery that was taken and not sent; in an ordered lane, also all deliveries after it. */
+  /** Returns a delivery that was taken but not sent. In an ordered lane, also returns all deliveries after it. */
   putBack(lane: Lane, lease: Lease): void {
     this.#giveBack(lane, [lease, ...(lane.ordered ? this.empty(lane) : [])]);
   }
@@ -118,7 +118,7 @@ export class LaneBuffers {
       for (const lane of endpoint.lanes.values()) leases.push(...this.empty(lane));
     }
     await this.letGo(leases);
-    // A running claim returns the leases that it gets.
+    // A running claim returns the leases that it receives.
     await this.released();
   }
 
@@ -135,7 +135,7 @@ export class LaneBuffers {
   /** Requests a refill with the next `claim`. */
   request(lane: Lane): void {
     if (lane.claiming || lane.releasing > 0) return;
-    // Deliveries being committed for an ordered lane precede anything that a claim could return.
+    // Deliveries that are being committed for an ordered lane precede all that a claim could return.
     if (lane.ordered && lane.reserved > 0) return;
     lane.claimBegan();
     this.#wanted.push(lane);
@@ -153,7 +153,7 @@ export class LaneBuffers {
     this.#track(this.#claimFor(lanes));
   }
 
-  /** Cancels all requests. */
+  /** Cancels all refill requests. */
   #withdraw(): void {
     for (const lane of this.#wanted) lane.claimEnded();
     this.#wanted = [];
@@ -164,7 +164,7 @@ export class LaneBuffers {
     const now = clock.now();
     const leaseUntil = now + leaseMs;
     const room = Math.max(0, bufferBytesMax - this.#bytes - this.#bytesPromised);
-    // Calls that begin while this one runs share the same space.
+    // Calls that begin while this one is running share the same memory.
     const parts = lanes.length * (roundsMax - this.#rounds + 1);
     const bodyBytesMax = Math.max(1, Math.floor(room / parts));
     const promised = bodyBytesMax * lanes.length;
@@ -196,7 +196,7 @@ export class LaneBuffers {
     const wasEmptied = lane.refill(result, leaseUntil);
     this.#bytes += lane.bufferedBytes - bytesBefore;
     if (wasEmptied) this.giveBack(lane);
-    // In an ordered lane the head decides when to check again, and it was just taken out of the store.
+    // In an ordered lane, the head determines when to check again, and it was just taken from the store.
     const isHeadHere = lane.ordered && result.deliveries.length > 0;
     if (result.nextDueAt !== null && !isHeadHere) this.#options.wakeups.at(lane, result.nextDueAt);
     this.#options.dispatcher.refilled(lane);
@@ -215,14 +215,14 @@ export class LaneBuffers {
 }
 
 /**
- * Calls that run at the same time. A claim from many lanes costs the store little more than one from a single lane:
+ * Maximum number of concurrent calls. A claim from many lanes costs the store little more than one from a single lane:
  * with eight concurrent calls, each returned 1.2 lanes and waited 96 ms for its turn.
  */
 const roundsMax = 2;
 const claimMax = 128;
 /** An ordered lane sends one delivery at a time, and returns all others if its head fails. */
 const orderedClaimMax = 16;
-/** Lanes that may be refilling at the same time. */
+/** Maximum number of lanes that are refilled at the same time. */
 const claimsMax = 64;
 const retryMs = 500;
 
@@ -252,15 +252,15 @@ export class Reservations {
   }
 
   /**
-   * Whether a delivery that is about to be committed may be leased and kept in memory. Only if the store has no older
-   * delivery of the lane, so that order and priority hold, and if memory is available.
+   * Whether a delivery that is about to be committed may be leased and kept in memory. This requires free memory, and
+   * that the store has no older delivery of the lane, so that order and priority are preserved.
    */
   reserve(lane: Lane, tier: number, bytes: number): boolean {
     if (this.#mayReserve(lane, tier, bytes)) {
       lane.reserve();
       return true;
     }
-    // The store will hold this delivery, so no later delivery of the same commit may be kept in memory and overtake
+    // This delivery goes to the store only, so no later delivery of the same commit may be kept in memory and overtake
     // it.
     if (lane.ordered) lane.markMore(0);
     return false;
@@ -282,8 +282,8 @@ export class Reservations {
   }
 
   /**
-   * All lanes that had work at the start of the process are known. With several processes, an acquired endpoint comes
-   * with its lanes.
+   * Whether all lanes that had work at the start of the process have been found. With several processes, an acquired
+   * endpoint comes with its lanes.
    */
   #isBacklogKnown(): boolean {
     return this.#backlog().finished || this.#ownership().owned() !== null;

@@ -7,7 +7,7 @@ import { OldestDue } from "./oldest-due.ts";
 
 const minuteMs = 60_000;
 
-/** One endpoint with a backlog in the store that has been due since the start. */
+/** One endpoint whose backlog in the store has been due since the start. */
 function backlogScene() {
   const scene = new DispatchScene({});
   const endpoint = scene.endpoint("receiver");

@@ -11,7 +11,7 @@ import type { Dispatcher } from "./dispatcher.ts";
 /**
  * Finds the oldest due delivery that only this system delays: its webhook has no closed gate or rate limit, and its
  * receiver is not busy with the maximum number of requests. Checks memory first, and queries the store only for lanes
- * with more deliveries there.
+ * that have more deliveries in it.
  */
 export class OldestDue {
   readonly #context: Pick<EngineContext, "clock">;
@@ -41,7 +41,7 @@ export class OldestDue {
     return Math.max(0, now - (await this.#dueAt(now)));
   }
 
-  /** Infinity if nothing is waiting. */
+  /** Infinity if no delivery is waiting. */
   async #dueAt(now: number): Promise<number> {
     const lanes: LaneKey[] = [];
     let oldest = Number.POSITIVE_INFINITY;
@@ -58,7 +58,7 @@ export class OldestDue {
     return Math.min(oldest, stored ?? oldest);
   }
 
-  /** Lanes without an owner, whose deliveries wait until a worker acquires their webhooks. */
+  /** Lanes without an owner. Their deliveries wait until a worker acquires their webhooks. */
   async #unowned(now: number): Promise<readonly LaneKey[]> {
     const ownership = this.#ownership;
     if (ownership === null) return [];
@@ -88,6 +88,6 @@ function isUnderWay(lane: Lane): boolean {
   return lane.ordered && (lane.inFlight > 0 || lane.settling > 0);
 }
 
-/** Limit per query; beyond that, the oldest is not much older. */
+/** Limit per query. Beyond the limit, the oldest delivery is not much older. */
 const lanesMax = 200;
 const pagesMax = 10;

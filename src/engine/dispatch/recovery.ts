@@ -27,8 +27,8 @@ export async function loadWebhooks(store: WebhookStore, directory: Directory): P
 }
 
 /**
- * Finds lanes with work after a start: lane names, a page at a time, in parallel with new work. Their deliveries are
- * read when their turn comes, so that a million waiting deliveries neither fill memory nor delay the first one.
+ * Finds lanes with work after a start: lane names, a page at a time, in parallel with new work. The deliveries are read
+ * when the lane has its turn, so that a million waiting deliveries neither fill memory nor delay the first one.
  */
 export class BacklogReader {
   readonly #store: DeliveryStore;
@@ -56,7 +56,10 @@ export class BacklogReader {
     });
   }
 
-  /** All lanes with work are known. Until then, a lane that seems empty may have older deliveries in the store. */
+  /**
+   * Whether all lanes with work have been found. Until then, a lane that seems empty may have older deliveries in the
+   * store.
+   */
   get finished(): boolean {
     return this.#finished;
   }

@@ -1,5 +1,5 @@
 /**
- * The cost of requests that wait for a long time (docs/decisions/request-age.md), measured by the order of events on
+ * The cost of requests that wait for a long time (docs/decisions/request-age.md), measured by the order of events with
  * a manual clock.
  */
 import assert from "node:assert/strict";
@@ -8,7 +8,7 @@ import { DispatchScene } from "./dispatch-scene.fixture.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { Pace } from "../endpoint/endpoint-states.ts";
 
-/** Creates endpoints of a tenant, each with some due deliveries, whose receivers never respond. */
+/** Creates endpoints of a tenant whose receivers never respond. Each endpoint has some due deliveries. */
 async function hangingEndpoints(
   scene: DispatchScene,
   of: { readonly tenant: string; readonly count: number; readonly pace?: Pace; readonly due?: number },
@@ -31,7 +31,7 @@ async function secondsUntilSent(scene: DispatchScene, endpoint: Endpoint): Promi
   return Number.POSITIVE_INFINITY;
 }
 
-/** Receivers that respond at once: each of their events gets a slot when it is published. */
+/** Receivers that respond immediately: each of their events gets a slot when it is published. */
 async function assertSentAtOnce(
   scene: DispatchScene,
   quick: readonly Endpoint[],

@@ -16,8 +16,8 @@ export interface BareEndpointDraft {
 }
 
 /**
- * An endpoint of an active webhook without wake-up callbacks; its configuration has only the fields that gates and
- * ownership read.
+ * An endpoint of an active webhook without wake-up callbacks. Its configuration has only the fields that gates and
+ * ownership code read.
  */
 export function bareEndpoint(draft: BareEndpointDraft = {}): Endpoint {
   const { id = "w", owned = false, ownerEpoch, inFlight = 0, now = 0 } = draft;

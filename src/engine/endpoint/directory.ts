@@ -30,7 +30,7 @@ export class Subscriptions {
     tenant.matches.clear();
   }
 
-  /** In order of creation. Do not keep or change the array. */
+  /** In order of creation. Callers must not keep or change the array. */
   of(tenantId: string, type: string): readonly Endpoint[] {
     const tenant = this.#tenants.get(tenantId);
     if (tenant === undefined) return [];
@@ -64,19 +64,19 @@ interface TenantSubscriptions {
   readonly matches: Map<string, readonly Endpoint[]>;
 }
 
-/** Publishers choose event types, so this bounds the cache of a tenant. */
+/** Publishers choose event types, so this limits the cache of a tenant. */
 const matchesKeptMax = 1_000;
 
-/** Every webhook that is not deleted, as a running endpoint, with the queues of their tenants. */
+/** Every webhook that is not deleted, as a running endpoint, and the queues of the tenants. */
 export class Directory {
   readonly #options: EngineOptions;
   readonly #wakeups: Wakeups;
   readonly #wakes: EndpointWakes;
-  /** Null if a tenant's limit is divided among the workers. */
+  /** Null if the limit of a tenant is divided among the workers. */
   readonly #allowances: TenantAllowances | null;
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #tenantQueues = new Map<string, TenantQueue>();
-  /** Number of webhooks by tenant; tenants without webhooks are not included. */
+  /** Number of webhooks by tenant, without tenants that have none. */
   readonly #webhooksOf = new Map<string, number>();
   readonly #tenantKeys = new Map<string, readonly StoredSecret[]>();
   readonly #tenantLimits = new Map<string, RateLimitConfig>();
@@ -108,7 +108,7 @@ export class Directory {
     return this.#endpoints.size;
   }
 
-  /** More than one tenant has webhooks. */
+  /** Whether more than one tenant has webhooks. */
   get hasSeveralTenants(): boolean {
     return this.#webhooksOf.size > 1;
   }
@@ -162,9 +162,9 @@ export class Directory {
   }
 
   /**
-   * Sets the number of workers that serve webhooks of each tenant. A tenant's limit applies to all of them together,
-   * so each one gets an equal share: together they never exceed it, and use less of it if their work is uneven. With
-   * a shared state, the share only applies while that is unavailable.
+   * Sets the number of workers that serve webhooks of each tenant. A tenant's limit applies to all of them together, so
+   * each worker gets an equal share. Together they never exceed the limit, and use less of it if their work is uneven.
+   * With a shared state, the share applies only while the shared state is unavailable.
    */
   shareTenantLimits(workers: number): void {
     if (workers === this.#workers) return;
@@ -192,7 +192,7 @@ export class Directory {
     this.#reconfigure(endpoint, this.#build(endpoint.webhook, endpoint.secrets));
   }
 
-  /** Access tokens are kept as long as the OAuth 2.0 client is the same. */
+  /** Access tokens are kept for as long as the OAuth 2.0 client is the same. */
   #reconfigure(endpoint: Endpoint, config: EndpointConfig): void {
     const { oauth2 } = config;
     if (oauth2 === null) endpoint.reconfigure(config, null);
@@ -229,7 +229,7 @@ export class Directory {
     );
   }
 
-  /** The overlap of a rotation ends: from then on only the new key signs (TS16-68). */
+  /** The overlap of a rotation ends. From now on only the new key signs (TS16-68). */
   #rebuildAt(webhookId: string, at: number): void {
     let sleeper = this.#rotations.get(webhookId);
     if (sleeper === undefined) {

@@ -23,12 +23,14 @@ import {
   type SigningKeys,
 } from "../message/compose.ts";
 
-/** Everything an attempt needs besides the delivery; rebuilt when a webhook is edited or its keys are rotated. */
+/**
+ * Everything an attempt needs in addition to the delivery. Rebuilt when a webhook is edited or its keys are rotated.
+ */
 export interface EndpointConfig {
   readonly webhook: Webhook;
   readonly policy: DeliveryPolicy;
   readonly secrets: readonly StoredSecret[];
-  /** False if one of its signature headers has no key: then nothing is sent, and `compose` throws. */
+  /** False if a key for one of the signature headers is missing: then nothing is sent, and `compose` throws. */
   readonly canSign: boolean;
   readonly compose: MessageComposer;
   readonly origin: string;
@@ -43,7 +45,7 @@ export interface EndpointConfig {
   readonly shownSecrets: readonly string[];
   /** Lowercase names of headers that carry credentials. */
   readonly credentialHeaders: readonly string[];
-  /** When one of the keys expires; the configuration must be rebuilt then. */
+  /** When the first of the keys expires and the configuration must be rebuilt. */
   readonly keysExpireAt: number | null;
 }
 
@@ -52,7 +54,7 @@ export interface EndpointConfigInput {
   readonly profile: Profile;
   /** The webhook's own keys. */
   readonly secrets: readonly StoredSecret[];
-  /** The tenant's asymmetric keys, for webhooks without their own (TS16-73). */
+  /** The tenant's asymmetric keys, for webhooks without their own keys (TS16-73). */
   readonly tenantKeys: readonly StoredSecret[];
   readonly secretBox: SecretBox;
   readonly userAgent: string;
@@ -134,7 +136,7 @@ function signingKeys(
   };
 }
 
-/** Newest first, so that the current key's signature precedes the old one's during a rotation. */
+/** Newest first, so that the signature of the current key precedes that of the old key during a rotation. */
 function openKeys(secrets: readonly StoredSecret[], context: string, secretBox: SecretBox) {
   return secrets
     .toSorted((a, b) => b.createdAt - a.createdAt)
@@ -156,16 +158,16 @@ function earliestExpiry(secrets: readonly StoredSecret[]): number | null {
 
 /**
  * Endpoint state that only its owner has, for processes that answer API calls: why deliveries wait, and the circuit's
- * counts. Slightly outdated, and never used for decisions. Times are Unix ms.
+ * counts. The state may be slightly outdated and is never used for decisions. Times are Unix ms.
  */
 export interface EndpointReport {
   readonly inFlight: number;
-  /** Deliveries in flight, up to a limit. */
+  /** IDs of the deliveries in flight, up to a limit. */
   readonly deliveries: readonly string[];
   readonly rateFullAt: number | null;
-  /** Until then, the limit of its tenant lets no request through. */
+  /** When the tenant's limit lets the next request through. */
   readonly tenantLimitUntil: number | null;
-  /** Ordered lanes that wait for their head, by `laneId`, and until when; null while the head is in flight. */
+  /** Ordered lanes that wait for their head, by `laneId`, and when the wait ends; null while the head is in flight. */
   readonly heads: readonly (readonly [laneId: string, until: number | null])[];
   readonly successes: number;
   readonly failures: number;
@@ -197,6 +199,6 @@ export interface LiveWebhook {
   readonly pauseReason: PauseReason | null;
   readonly lastSuccessAt: number | null;
   readonly inFlight: number;
-  /** The report of its owner, if that is another process (cluster/endpoint-reports.ts). */
+  /** The owner's report, if another process owns the endpoint (cluster/endpoint-reports.ts). */
   readonly report: { readonly inFlight: number } | null;
 }

@@ -15,12 +15,12 @@ import type { OperationalEvents } from "./webhook-lifecycle.ts";
 export class EndpointStates {
   readonly #context: Pick<EngineContext, "clock" | "telemetry">;
   readonly #directory: Directory;
-  /** Notes on endpoints for other processes; null if there are none. */
+  /** Publishes endpoint state for other processes; null if there are none. */
   readonly #notes: OwnerNotes | null;
   readonly #operationalEvents: OperationalEvents;
   readonly #touch: () => void;
   readonly #dirty = new Set<Endpoint>();
-  /** Circuit moves by webhook that are not in a written state yet. */
+  /** Circuit moves by webhook that no written state contains yet. */
   readonly #moves = new Map<string, readonly WebhookHistoryEntry[]>();
 
   /** `touch`: there are states to write, even if no other write follows. */
@@ -48,10 +48,10 @@ export class EndpointStates {
     this.#moves.delete(endpoint.webhook.id);
   }
 
-  /** The states that changed since they were last written, for the next commit. */
+  /** The states that changed after they were last written, for the next commit. */
   take(): readonly WebhookRuntimeState[] {
     if (this.#dirty.size === 0) return [];
-    // Other processes write the endpoints that they own.
+    // The endpoints owned by other processes are written by those processes.
     const states = [...this.#dirty].filter(({ owned }) => owned).map((endpoint) => this.#withMoves(endpoint));
     this.#dirty.clear();
     this.#moves.clear();
@@ -64,7 +64,7 @@ export class EndpointStates {
     return moves === undefined ? state : { ...state, moves };
   }
 
-  /** Failed probes are not recorded: a circuit opens once and closes once. */
+  /** Failed probes are not recorded, because a circuit that stays open moves only once. */
   #note(endpoint: Endpoint, { from, to }: CircuitTransition): void {
     if (from === to || (to !== "closed" && from !== "closed")) return;
     const { id } = endpoint.webhook;
@@ -102,7 +102,7 @@ export class EndpointStates {
     this.#operationalEvents.tell(webhookEvent(webhook, { type, of: at, at, data }));
   }
 
-  /** A user ended the receiver's pause, or the receiver changed. */
+  /** A user ended the pause that the receiver requested, or the receiver changed. */
   resumed(endpoint: Endpoint): void {
     endpoint.resume();
     this.#dirty.add(endpoint);
@@ -115,7 +115,7 @@ export class EndpointStates {
     this.resumed(endpoint);
   }
 
-  /** The webhook was enabled again: the failures that stopped it are forgotten. */
+  /** The webhook was enabled again. The failures that stopped it are cleared. */
   reenabled(endpoint: Endpoint): void {
     this.resumed(endpoint);
     healthReenabled(endpoint.health);
@@ -123,25 +123,25 @@ export class EndpointStates {
     for (const lane of endpoint.lanes.values()) lane.markAllMore();
   }
 
-  /** Writes state that changes too often to be written each time. */
+  /** Writes state that changes too often to be written after each change. */
   write(): void {
-    // Successes are too frequent to be written each time.
+    // Successes are too frequent to be written individually.
     for (const endpoint of this.#directory.all()) if (endpoint.hasUnwrittenSuccess) this.#dirty.add(endpoint);
     if (this.#dirty.size > 0) this.#touch();
   }
 }
 
 /**
- * The pace of the last response, which is the best prediction for the next request: `quick` within a second, `slow`
- * later than that, `silent` not within five seconds or not at all, `unknown` before the first response. A request in
- * flight changes the pace too: its endpoint is slow after one second and silent after five.
+ * The pace of the last response, which best predicts the next request. `quick`: within a second. `slow`: later than
+ * that. `silent`: not within five seconds, or no response. `unknown`: before the first response. A request in flight
+ * changes the pace too: its endpoint is slow after one second and silent after five.
  */
 export const paces = ["quick", "unknown", "slow", "silent"] as const;
 export type Pace = (typeof paces)[number];
 
 /**
- * A refused connection ends as fast as a quick response does, but predicts nothing about the next one. A timeout is
- * silence, however short the timeout is.
+ * A refused connection ends as fast as a quick response, but predicts nothing about the next request. A timeout counts
+ * as silence, however short it is.
  */
 export function paceOf({ observation, durationMs }: TransportResult): Pace {
   const answered = observation.kind === "response";

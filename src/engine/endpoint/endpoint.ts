@@ -40,17 +40,17 @@ export interface EndpointWakes {
   readonly tenantQueueWoke: (tenantQueue: TenantQueue) => void;
 }
 
-/** Stored together with the health. */
+/** State that is stored together with the health. */
 type StoredKnowledge = Partial<Record<"pace" | "hasAnswered" | "gates" | "recent", unknown>>;
 
 /**
- * The runtime state of a webhook: its gates, its lanes and what is known about its receiver. One exists per webhook
- * that is not deleted. Owned by the engine; mutable, because it changes with every attempt.
+ * The runtime state of a webhook: its gates, its lanes, and the state of its receiver. One object exists per webhook
+ * that is not deleted. It is owned by the engine, and mutable because it changes with every attempt.
  */
 export class Endpoint extends Sleeper implements LiveWebhook, Listed {
   readonly tenantQueue: TenantQueue;
   readonly lanes = new Map<string, Lane>();
-  /** By the priority of their head. */
+  /** Ordered by the priority of their head. */
   readonly #readyLanes = new ReadyLists<Lane>();
   /** Its ready list in the tenant queue; -1 if it is in none. Managed by ready-lists.ts. */
   readyTier = -1;
@@ -123,7 +123,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return this.#tokens;
   }
 
-  /** `tokens` replaces the source of access tokens; if omitted, it stays. */
+  /** `tokens` replaces the source of access tokens; if omitted, the source is unchanged. */
   reconfigure(config: EndpointConfig, tokens: AccessTokens | null = this.#tokens): void {
     this.#config = config;
     this.#tokens = tokens;
@@ -140,7 +140,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     if (this.#bucket !== null) giveBack(this.#bucket);
   }
 
-  /** Continues with the rate limit state of the last owner. */
+  /** Resumes with the rate limit state of the last owner. */
   inheritBucket(bucket: RateBucket): void {
     this.#bucket = bucket;
   }
@@ -167,19 +167,19 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return this.#health;
   }
 
-  /** Results of the most recent attempts. */
+  /** Results of the last few attempts. */
   get recent(): Readonly<RecentAttempts> {
     return this.#recent;
   }
 
-  /** Records the end of an attempt. True if the endpoint was failing and no longer is. */
+  /** Records the end of an attempt. Returns true if the endpoint was failing and no longer is. */
   attempted(isFailure: boolean): boolean {
     const wasFailing = isFailing(this.#recent);
     noteRecent(this.#recent, isFailure);
     return wasFailing && !isFailing(this.#recent);
   }
 
-  /** Forgets old failures. */
+  /** Clears old failures. */
   forgetRecent(): void {
     this.#recent = { count: 0, failures: 0 };
   }
@@ -192,7 +192,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return this.#pauseReason;
   }
 
-  /** Pauses sending until a time. A longer pause stays in effect. */
+  /** Pauses sending until a given time. A longer existing pause stays in effect. */
   pause({ until, reason }: EndpointPause, now: number): boolean {
     if (this.#pausedUntil !== null && this.#pausedUntil >= until) return false;
     this.#pausedAt = now;
@@ -207,7 +207,10 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#pauseReason = null;
   }
 
-  /** The clock was set back: waits that began while it was ahead count from now. True if there were any. */
+  /**
+   * Handles a clock that was set back: waits that began while the clock was ahead restart now. Returns true if there
+   * were any.
+   */
   clockSetBack(now: number): boolean {
     const isCircuitChanged = bringCircuitNear(this.#circuit, now);
     if (this.#pausedUntil === null || this.#pausedAt === null || this.#pausedAt <= now + clockDifferenceMs)
@@ -225,7 +228,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#lastSuccessAt = now;
   }
 
-  /** The last success has not been written yet. */
+  /** Whether the last success has not been written yet. */
   get hasUnwrittenSuccess(): boolean {
     return (this.#lastSuccessAt ?? 0) > this.#lastSuccessWrittenAt;
   }
@@ -239,29 +242,29 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return this.#pace === "quick";
   }
 
-  /** The receiver has responded before, with any status. Until then it gets one request at a time. */
+  /** Whether the receiver has responded before, with any status. Until then, it gets one request at a time. */
   get hasAnswered(): boolean {
     return this.#hasAnswered;
   }
 
-  /** A request has ended; `isResponse` if the receiver responded. */
+  /** A request has ended. `isResponse`: whether the receiver responded. */
   answered(pace: Pace, isResponse: boolean): void {
     this.#pace = pace;
     if (isResponse) this.#hasAnswered = true;
   }
 
-  /** A request has waited for a second. */
+  /** A request has been in flight for one second. */
   waits(): void {
     if (this.#pace === "quick") this.#pace = "slow";
   }
 
-  /** A request has waited for five seconds. */
+  /** A request has been in flight for five seconds. */
   hangs(): void {
     this.#pace = "silent";
   }
 
   /**
-   * The receiver changed. A fast endpoint stays fast until proven otherwise, so that requests in flight to the old
+   * The receiver changed. A fast endpoint remains fast until proven otherwise, so that requests in flight to the old
    * URL do not slow it down.
    */
   forgetPace(): void {
@@ -270,12 +273,12 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#hasAnswered = false;
   }
 
-  /** Times when its gates held deliveries; null if there were none. */
+  /** The periods in which the endpoint's gates held deliveries; null if there were none. */
   get gateLog(): GateLog | null {
     return this.#gateLog;
   }
 
-  /** A delivery was ready and found a gate closed. */
+  /** A delivery was ready, but a gate was closed. */
   noteClosed(gate: ClosedGate, now: number): void {
     this.#gateLog ??= new GateLog();
     this.#gateLog.note(gate.waitingFor, gate.until, now);
@@ -288,7 +291,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
   }
 
   state(): WebhookRuntimeState {
-    // Its health, and other state that stores do not interpret.
+    // The endpoint's health, and other state that stores do not interpret.
     const known = {
       ...this.#health,
       pace: this.#pace,
@@ -324,25 +327,25 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
 
   // ---- ownership with several processes -----------------------------------------------------------------------
 
-  /** This process serves it (cluster/). Otherwise it is not listed, claimed or sent to. */
+  /** Whether this process serves the endpoint (cluster/). If not, the endpoint is not listed, claimed or sent to. */
   get owned(): boolean {
     return this.#owned;
   }
 
   /**
-   * Set if there are several processes: from acquiring the webhook until it is released in the store, including the
+   * Set if there are several processes, from acquiring the webhook until it is released in the store. This includes the
    * time while it is leaving and no longer `owned`.
    */
   get ownerEpoch(): number | null {
     return this.#ownerEpoch;
   }
 
-  /** The latest report of its owner; null if this process is the owner, or without a report. */
+  /** The latest report of the owner; null if this process is the owner or the owner has sent no report. */
   get report(): EndpointReport | null {
     return this.#report;
   }
 
-  /** Starts with the stored state of the receiver; `serve` follows. */
+  /** Applies the stored state of the receiver. Call `serve` afterwards. */
   acquire(ownerEpoch: number, runtime: WebhookRuntimeState | null, now: number): void {
     this.#ownerEpoch = ownerEpoch;
     this.#circuit = createCircuit(now);
@@ -361,7 +364,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#report = null;
   }
 
-  /** Stops sending; the store still counts it as owned by this process. */
+  /** Stops sending. The store still counts the endpoint as owned by this process. */
   giveUp(): void {
     this.#owned = false;
     this.unlistLanes();
@@ -421,29 +424,32 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return lane;
   }
 
-  /** The lane for events of this type published now. */
+  /** The lane for events of this type that are published now. */
   laneFor(eventType: string): Lane {
     return this.lane(laneKeyFor(this.webhook, eventType));
   }
 
-  /** Lists a lane that may have deliveries of a tier. */
+  /** Adds a lane that may have deliveries of a tier to the ready list. */
   list(lane: Lane, tier: number): void {
     this.#readyLanes.push(lane, tier);
   }
 
-  /** Puts a lane that `nextLane` returned, and that sent nothing, before all others of its tier. */
+  /** Puts a lane before all others of its tier. For a lane that `nextLane` returned and that sent nothing. */
   putBack(lane: Lane, tier: number): void {
     this.#readyLanes.unshift(lane, tier);
   }
 
-  /** Number of deliveries in memory in listed lanes, up to `max`. An ordered lane sends one at a time. */
+  /**
+   * Number of in-memory deliveries in listed lanes, up to `max`. Counts one for an ordered lane, because it sends one
+   * at a time.
+   */
   readyCount(max: number): number {
     return this.#readyLanes.count(max, ({ ordered, buffered }) =>
       ordered ? Math.min(buffered, 1) : buffered,
     );
   }
 
-  /** The highest tier with a listed lane, -1 without one. A stale entry may make it too high. */
+  /** The highest tier with a listed lane; -1 if there is none. A stale entry may make it too high. */
   listedTier(): number {
     return this.#readyLanes.highestTier();
   }

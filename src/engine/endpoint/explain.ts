@@ -9,12 +9,15 @@ import type { EndpointReport } from "./endpoint-config.ts";
 export interface DeliveryView {
   readonly delivery: StoredDelivery;
   readonly status: DeliveryStatus;
-  /** Null unless it is waiting. */
+  /** Null unless the delivery is waiting. */
   readonly waitingFor: WaitingFor | null;
   /** Unix milliseconds; null if unknown. */
   readonly waitingUntil: number | null;
   readonly nextAttemptAt: number | null;
-  /** The gates that have held it since it was due. Waits before earlier attempts are in their notes. */
+  /**
+   * The gates that have held the delivery since it was due. Waits before earlier attempts are recorded with those
+   * attempts.
+   */
   readonly waits: readonly DeliveryWait[];
   /**
    * Everything that holds it now, in the order in which it is checked; the first one is the main reason. Empty unless
@@ -25,16 +28,16 @@ export interface DeliveryView {
 
 export interface ExplainInput {
   readonly delivery: StoredDelivery;
-  /** Undefined if its webhook was deleted. */
+  /** Undefined if the webhook was deleted. */
   readonly endpoint: Endpoint | undefined;
-  /** A request of this delivery is in flight. */
+  /** Whether a request of this delivery is in flight. */
   readonly inFlight: boolean;
   readonly now: number;
 }
 
 /**
- * The status shown in the API, what a waiting delivery waits for, and until when. Pure except for reading the
- * endpoint.
+ * The status shown in the API, with the reason and the end of the wait of a waiting delivery. Pure except for reading
+ * the endpoint.
  */
 export function explain(input: ExplainInput): DeliveryView {
   const { delivery, endpoint, now } = input;
@@ -70,7 +73,7 @@ function waitOf(input: ExplainInput): Wait {
   if (endpoint === undefined) return { waitingFor: "inactive", until: null };
   const { report } = endpoint;
   const { dueAt } = delivery.progress;
-  // A report may be some seconds old: a delivery that was in flight then may have failed since, and be due later.
+  // A report may be a few seconds old. A delivery that was in flight then may have failed since, and may be due later.
   const isReported = dueAt <= now && report?.deliveries.includes(delivery.id) === true;
   if (input.inFlight || isReported) return { waitingFor: "in_flight", until: null };
   const gate = holdingGate(endpoint, now);
@@ -153,7 +156,7 @@ function rateWait(endpoint: Endpoint, now: number): Wait | null {
   return closedByRate(endpoint, now) ?? (until > now ? { waitingFor: "tenant_rate_limit", until } : null);
 }
 
-/** Like `orderWait`, if another process owns the endpoint. A head that was due by now is in flight, or was sent. */
+/** Like `orderWait`, for an endpoint that another process owns. A head that is already due is in flight or was sent. */
 function reportedOrderWait({ delivery, now }: ExplainInput, { heads }: EndpointReport): Wait | null {
   const head = heads.find(([id]) => id === laneId(delivery.lane));
   if (head === undefined) return null;
@@ -163,7 +166,7 @@ function reportedOrderWait({ delivery, now }: ExplainInput, { heads }: EndpointR
 
 /** In an ordered lane, all deliveries except the head wait for the head. */
 function orderWait(input: ExplainInput, endpoint: Endpoint): Wait | null {
-  // State in memory from an earlier ownership is outdated.
+  // The state in memory is from an earlier ownership and outdated.
   if (!endpoint.owned && endpoint.ownerEpoch === null) return null;
   const lane = endpoint.lanes.get(laneId(input.delivery.lane));
   if (lane === undefined || !lane.ordered) return null;

@@ -104,7 +104,7 @@ suite("slots by tenant", () => {
   });
 });
 
-/** Random tenants, endpoints, publishes and responses; at the end all hanging requests complete. */
+/** Random tenants, endpoints, publishes and responses. At the end, all pending requests complete. */
 async function randomWorld(seed: number): Promise<void> {
   const random = seededNumbers(seed);
   const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;

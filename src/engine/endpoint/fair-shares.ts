@@ -7,17 +7,17 @@ import type { TenantQueue } from "./tenant-queue.ts";
 /**
  * The slots of active requests, shared among tenants and among the endpoints of each tenant.
  *
- * There are three nested shares: all slots, those for endpoints that are not known to be fast, and of these those for
- * endpoints that did not respond. So hanging endpoints never block slow or new ones, and neither block fast ones.
- * Within each share the threshold of `SharedSlots` applies.
+ * There are three nested shares: all slots, those for endpoints that are not known to be fast, and, within these,
+ * those for endpoints that did not respond. Therefore hanging endpoints never block slow or new ones, and none of
+ * them block fast ones. Within each share the threshold of `SharedSlots` applies.
  *
  * A tenant that holds its part of all slots is parked as a whole; an endpoint that lacks a slot waits in a line of
- * its tenant. Tenants take turns in getting free slots.
+ * its tenant. Free slots go to tenants in round-robin order.
  */
 export class FairShares {
   readonly #slots: SharedSlots;
   readonly #concurrency: number;
-  /** Tenants with waiting endpoints for each share, then parked tenants, in the order of their turns. */
+  /** Tenants with waiting endpoints for each share, followed by parked tenants, in the order of their turns. */
   readonly #turns = [
     new Fifo<TenantQueue>(),
     new Fifo<TenantQueue>(),
@@ -44,18 +44,18 @@ export class FairShares {
     return this.#slots.inUse(0) >= this.#concurrency;
   }
 
-  /** The tenant holds its part of all slots. */
+  /** Whether the tenant holds its full part of all slots. */
   isUsedUp(tenantQueue: TenantQueue): boolean {
     return this.#slots.left(0, tenantQueue.holds(0)) <= 0;
   }
 
-  /** Removes the tenant from the round until `next` returns it. */
+  /** Removes the tenant from the round-robin until `next` returns it. */
   park(tenantQueue: TenantQueue): void {
     tenantQueue.parked = true;
     this.#turns[parked].push(tenantQueue);
   }
 
-  /** True if no slot is free for the endpoint, which then waits in its tenant's line. */
+  /** Returns true if no slot is free for the endpoint, which then waits in its tenant's line. */
   refuses(endpoint: Endpoint): boolean {
     const share = shareOf[endpoint.pace];
     if (this.#mayHave(endpoint, share)) return false;
@@ -68,7 +68,7 @@ export class FairShares {
     return true;
   }
 
-  /** Takes a slot; `give` returns it. The share is returned because the pace may change in between. */
+  /** Takes a slot; `give` returns it. Returns the share, because the pace may change in between. */
   take({ pace, tenantQueue }: Endpoint): Share {
     const share = shareOf[pace];
     this.#slots.count(share, 1, tenantQueue.held);
@@ -80,8 +80,8 @@ export class FairShares {
   }
 
   /**
-   * The next parked tenant or waiting endpoint for a free slot. It may not need the slot, so the caller continues to
-   * call.
+   * The next parked tenant or waiting endpoint for a free slot. It may not need the slot, so the caller calls this
+   * repeatedly.
    */
   next(): TenantQueue | Endpoint | undefined {
     this.#first = (this.#first + 1) % this.#turns.length;
@@ -123,7 +123,7 @@ export class FairShares {
     return undefined;
   }
 
-  /** An endpoint can be refused while its tenant is not only if it holds a slot, so few entries are skipped. */
+  /** If its tenant is admitted, an endpoint is refused only if it already holds a slot, so few entries are skipped. */
   #firstOf(tenantQueue: TenantQueue, share: Share): Endpoint | undefined {
     const line = tenantQueue.lines[share];
     for (let wider: number = share; wider >= 0; wider -= 1)
@@ -143,15 +143,15 @@ export class FairShares {
   }
 }
 
-/** 0 all slots, 1 those for endpoints that are not known to be fast, 2 those for silent ones. */
+/** 0: all slots. 1: those for endpoints that are not known to be fast. 2: those for silent endpoints. */
 export type Share = 0 | 1 | 2;
 const parked = 3;
 
 export const shareOf = { quick: 0, unknown: 1, slow: 1, silent: 2 } as const satisfies Record<Pace, Share>;
 /**
- * While no other tenant needs slots, a tenant gets 64 of 100 slots, 62 of the 75 for new and slow endpoints, and 25
- * of the 50 for silent ones. The second part is large because these slots are free again after a second, and a tenant
- * with 300 new endpoints that hang must still start each of them within five seconds.
+ * While no other tenant needs slots, a tenant gets 64 of 100 slots, 62 of the 75 for new and slow endpoints, and 25 of
+ * the 50 for silent ones. The second part is large because these slots are released after a second, and a tenant with
+ * 300 new endpoints that hang must still start each of them within five seconds.
  */
 const shareParts = [
   { part: 1, tenantMultiple: 2 },

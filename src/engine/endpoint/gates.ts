@@ -16,7 +16,7 @@ interface ClosedTime {
 }
 
 /**
- * Periods when gates held deliveries: one entry for each time a gate was closed, regardless of the number of
+ * Periods in which gates held deliveries: one entry for each time a gate was closed, regardless of the number of
  * deliveries. When a delivery is sent, its waits are taken from here. Times in Unix ms.
  */
 export class GateLog {
@@ -33,12 +33,12 @@ export class GateLog {
     if (this.#entries.length > entriesMax) this.#entries = joined(this.#entries);
   }
 
-  /** Records that all gates are open, perhaps earlier than expected. */
+  /** Records that all gates are open, possibly earlier than expected. */
   opened(now: number): void {
     for (const entry of this.#entries) if (entry.until === null || entry.until > now) entry.until = now;
   }
 
-  /** The entries within a period, clipped to it. */
+  /** The entries within a period, limited to that period. */
   within({ from, until }: Pick<DeliveryWait, "from" | "until">): readonly DeliveryWait[] {
     return this.#entries.flatMap((entry) => {
       const begins = Math.max(entry.from, from);
@@ -66,8 +66,8 @@ export function gateLogFromJson(value: unknown): GateLog | null {
 }
 
 /**
- * Merges the two oldest entries of one gate, from the start of the first to the end of the second: waits of days are
- * kept roughly, but never forgotten.
+ * Merges the two oldest entries of one gate, from the start of the first to the end of the second. Waits of days lose
+ * precision but are never dropped.
  */
 function joined(entries: readonly ClosedTime[]): ClosedTime[] {
   const laterOf = (entry: ClosedTime, index: number) =>
@@ -81,7 +81,7 @@ function joined(entries: readonly ClosedTime[]): ClosedTime[] {
   });
 }
 
-/** A failing probe, or a request that ends one pause and starts the next, takes up to this long. */
+/** Maximum time of a failing probe, or of a request that ends one pause and starts the next. */
 const gapMsMax = 60_000;
 const entriesMax = 16;
 
@@ -123,12 +123,12 @@ export function closedGates(endpoint: Endpoint, now: number): readonly ClosedGat
   return gates.filter((gate) => gate !== null);
 }
 
-/** Unsigned requests are never sent (TS16-57). */
+/** A request is never sent unsigned (TS16-57). */
 function keyGate({ config }: Endpoint): ClosedGate | null {
   return config.canSign ? null : { waitingFor: "no_signing_key", until: null };
 }
 
-/** A user paused it. */
+/** A user paused the webhook. */
 function handGate({ webhook }: Endpoint, now: number): ClosedGate | null {
   const pause = webhook.pause === null ? null : pauseAt(webhook, now);
   return pause === null ? null : { waitingFor: "paused", until: pause.until };
@@ -149,13 +149,16 @@ function circuitGate(endpoint: Endpoint, now: number): ClosedGate | null {
   return null;
 }
 
-/** The probes decide when it opens, so the time is unknown. */
+/** The probes determine when the circuit closes, so the time is unknown. */
 function probingGate({ circuit, policy }: Endpoint, now: number): ClosedGate | null {
   const phase = circuitPhase(circuit, policy.circuitBreaker, now);
   return phase === "closed" ? null : { waitingFor: "circuit_open", until: null };
 }
 
-/** The rate limits of webhook and tenant. Only checks them: tokens are taken after all other gates are open. */
+/**
+ * The rate limits of the webhook and the tenant. Only checks them, because tokens are taken after all other gates are
+ * open.
+ */
 export function closedByRate(
   endpoint: Endpoint,
   now: number,
@@ -166,7 +169,7 @@ export function closedByRate(
   return shared > 0 ? { waitingFor: "tenant_rate_limit", until: now + shared } : null;
 }
 
-/** Only the first of these was requested by the receiver. */
+/** Of these, only the first was requested by the receiver. */
 const pausedFor = {
   retry_after: "retry_after",
   rate_limit: "rate_limit_pause",

@@ -36,7 +36,7 @@ suite("slots per host", () => {
       );
       for (const endpoint of all) await scene.publish(endpoint, 3);
       for (let n = 0; n < 9; n += 1) await scene.answer(scene.flights[0]?.endpoint ?? assert.fail());
-      // The second endpoint of `a` was in line before the others.
+      // The second endpoint of `a` was queued before the others.
       assert.deepEqual(scene.sent.join(""), "aabcabcbc");
     }
   });

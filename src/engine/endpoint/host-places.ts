@@ -1,16 +1,16 @@
 import type { Endpoint } from "./endpoint.ts";
 import type { TenantQueue } from "./tenant-queue.ts";
 
-/** A receiver host with requests in flight. Removed when it has no requests and no waiting endpoints. */
+/** A receiver host with requests in flight. Removed once it has neither requests nor waiting endpoints. */
 export class Host {
   readonly name: string;
   inFlight = 0;
-  /** Requests to endpoints that did not respond quickly last time. */
+  /** Number of requests to endpoints that did not respond quickly last time. */
   cautious = 0;
-  /** Endpoints waiting for a slot, in order of arrival: fast ones, and the others. */
+  /** Endpoints waiting for a slot, in order of arrival. Fast endpoints and the others are in separate lines. */
   readonly quickLine = new Set<Endpoint>();
   readonly cautiousLine = new Set<Endpoint>();
-  /** The two lines take turns. */
+  /** The two lines are served alternately. */
   cautiousFirst = false;
 
   constructor(name: string) {
@@ -23,8 +23,8 @@ export class Host {
  * process.
  *
  * An endpoint that finds no slot waits in a line of its host. When a slot is free, the first one is recalled: it
- * takes its turn like any ready endpoint, and stays first until it has sent something or does not need the slot,
- * which then goes to the next one.
+ * takes its turn like any ready endpoint, and stays first until it has sent something or turns out not to need the
+ * slot, which then goes to the next one.
  */
 export class HostPlaces {
   readonly #max: number;
@@ -39,7 +39,7 @@ export class HostPlaces {
     this.#recall = recall;
   }
 
-  /** Hosts in memory. */
+  /** Number of hosts in memory. */
   get size(): number {
     return this.#hosts.size;
   }
@@ -49,14 +49,14 @@ export class HostPlaces {
     return Math.max(1, Math.floor(this.#cautiousMax / 2));
   }
 
-  /** The endpoint is in line and has no slot: it will be recalled. */
+  /** Whether the endpoint is in line without a slot. It will be recalled. */
   holdsBack(endpoint: Endpoint): boolean {
     const host = endpoint.waitsAt;
     if (host === null || host.name !== endpoint.config.host) return false;
     return lineOf(host, endpoint).has(endpoint) && !this.#hasPlace(host, endpoint);
   }
 
-  /** True if no slot is free for the endpoint now, which then waits in line. */
+  /** True if no slot is free for the endpoint now. The endpoint then waits in line. */
   refuses(endpoint: Endpoint): boolean {
     const host = this.#hosts.get(endpoint.config.host);
     if (host === undefined || this.#hasPlace(host, endpoint)) return false;
@@ -69,10 +69,7 @@ export class HostPlaces {
     return true;
   }
 
-  /**
-   * Takes a slot at the endpoint's host; `end` returns it. The host is returned because the URL may change in
-   * between.
-   */
+  /** Takes a slot at the endpoint's host; `end` returns it. Returns the host, because the URL may change in between. */
   begin(endpoint: Endpoint): Host {
     const { host: name } = endpoint.config;
     let host = this.#hosts.get(name);
@@ -99,7 +96,7 @@ export class HostPlaces {
     this.#passOn(host);
   }
 
-  /** The recalled endpoints of a tenant will not be served soon because of its limit: they leave the line. */
+  /** The recalled endpoints of a tenant will not be served soon because of its limit, so they leave the line. */
   tenantSleeps(tenantQueue: TenantQueue): void {
     for (const endpoint of tenantQueue.recalled) {
       const host = endpoint.waitsAt;

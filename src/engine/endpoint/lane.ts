@@ -7,7 +7,7 @@ import type { Endpoint } from "./endpoint.ts";
 import { Fifo, type Listed } from "./ready-lists.ts";
 import { Sleeper } from "./wakeups.ts";
 
-/** Index of a priority in every array by priority: 0 high, 1 normal, 2 low. */
+/** Index of a priority in arrays: 0 high, 1 normal, 2 low. */
 function tierOf(priority: Priority): number {
   if (priority === "normal") return 1;
   return priority === "high" ? 0 : 2;
@@ -22,7 +22,7 @@ export function laneId(key: LaneKey): string {
  * One line of deliveries of an endpoint: the leased deliveries in memory, and whether the store has more.
  *
  * Invariants: the buffers hold only leased deliveries, in sending order; `more[tier]` is true whenever the store may
- * have a free delivery of that tier which is due; an ordered lane uses tier 0 for everything and has at most one
+ * have an unleased delivery of that tier that is due; an ordered lane uses tier 0 for everything and has at most one
  * delivery in flight, from before its request until after its settlement is committed.
  */
 export class Lane extends Sleeper implements Listed {
@@ -31,11 +31,11 @@ export class Lane extends Sleeper implements Listed {
   readonly ordered: boolean;
   readonly #more: [boolean, boolean, boolean] = [false, false, false];
   #claiming = false;
-  /** Events published during a claim set `more` again when the claim returns. */
+  /** If events are published during a claim, they set `more` again when the claim returns. */
   readonly #moreWhileClaiming: [boolean, boolean, boolean] = [false, false, false];
   #releasing = 0;
   #reserved = 0;
-  /** How many reservations, and whether the running claim, were made before the lane was last emptied. */
+  /** The number of reservations, and whether the running claim, were made before the lane was last emptied. */
   #reservedBeforeEmptied = 0;
   #claimedBeforeEmptied = false;
   #inFlight = 0;
@@ -63,12 +63,12 @@ export class Lane extends Sleeper implements Listed {
 
   // ---- state of the store -------------------------------------------------------------------------------------
 
-  /** By tier: whether the store may have a free delivery that is due. */
+  /** By tier: whether the store may have an unleased delivery that is due. */
   get more(): readonly [boolean, boolean, boolean] {
     return this.#more;
   }
 
-  /** A claim is requested or running. */
+  /** Whether a claim is requested or running. */
   get claiming(): boolean {
     return this.#claiming;
   }
@@ -77,7 +77,7 @@ export class Lane extends Sleeper implements Listed {
     this.#claiming = true;
   }
 
-  /** The claim returned nothing; otherwise `refill` ends it. */
+  /** The claim returned nothing. A claim that returns something is ended by `refill`. */
   claimEnded(): void {
     this.#claiming = false;
   }
@@ -97,7 +97,7 @@ export class Lane extends Sleeper implements Listed {
     this.markAllMore();
   }
 
-  /** Publishes that will be appended after the running commit. */
+  /** Number of publishes that will be appended after the running commit. */
   get reserved(): number {
     return this.#reserved;
   }
@@ -112,7 +112,7 @@ export class Lane extends Sleeper implements Listed {
     return this.#inFlight;
   }
 
-  /** A delivery was taken to be sent, or to be settled without a request. */
+  /** A delivery was taken, either to be sent or to be settled without a request. */
   flightBegan(): void {
     this.#inFlight += 1;
   }
@@ -126,18 +126,21 @@ export class Lane extends Sleeper implements Listed {
     return this.#freedAt;
   }
 
-  /** The delivery in flight of an ordered lane is settled. */
+  /** The in-flight delivery of an ordered lane is settled. */
   freed(now: number): void {
     this.#inFlight -= 1;
     this.#freedAt = now;
   }
 
-  /** Deliveries in flight of an ordered lane that ended without a settlement. They wait for the end of a lease. */
+  /**
+   * In-flight deliveries of an ordered lane that ended without a settlement. They block the lane until their lease
+   * ends.
+   */
   get lost(): number {
     return this.#lost;
   }
 
-  /** How often lost deliveries were reset: a wait for the end of a lease from before then is void. */
+  /** How often lost deliveries were reset. If the number changes, an earlier wait for the end of a lease is void. */
   get lostForgotten(): number {
     return this.#lostForgotten;
   }
@@ -152,7 +155,7 @@ export class Lane extends Sleeper implements Listed {
     this.#lost -= 1;
   }
 
-  /** Attempts that have ended but are not committed yet. */
+  /** Number of attempts that have ended but are not committed yet. */
   get settling(): number {
     return this.#settling;
   }
@@ -167,7 +170,7 @@ export class Lane extends Sleeper implements Listed {
 
   // ---- turns --------------------------------------------------------------------------------------------------
 
-  /** A due time was reached: check the store again. */
+  /** A due time was reached, so the store must be checked again. */
   wake(): void {
     this.markAllMore();
     this.endpoint.laneWoke(this);
@@ -218,9 +221,8 @@ export class Lane extends Sleeper implements Listed {
   }
 
   /**
-   * The priority at which the lane takes its turn: that of the next delivery to send or claim; -1 if there is none.
-   * An ordered lane without its head in memory counts as normal; otherwise all ordered webhooks would precede the
-   * others.
+   * The priority at which the lane has its turn: that of the next delivery to send or claim; -1 if there is none. An
+   * ordered lane whose head is not in memory counts as normal; otherwise all ordered webhooks would precede the others.
    */
   headTier(): number {
     if (this.ordered) {
@@ -235,7 +237,10 @@ export class Lane extends Sleeper implements Listed {
     return -1;
   }
 
-  /** True if the store has a delivery of the same or a higher tier than the head in memory, so a claim goes first. */
+  /**
+   * Returns true if the store has a delivery of the same or a higher tier than the head in memory, so that a claim must
+   * come first.
+   */
   claimsFirst(): boolean {
     for (let tier = 0; tier < priorities.length; tier += 1) {
       if ((this.#buffers[tier]?.length ?? 0) > 0) return false;
@@ -248,7 +253,7 @@ export class Lane extends Sleeper implements Listed {
     return this.#more[0] || this.#more[1] || this.#more[2];
   }
 
-  /** The store may have anything: an ordered lane keeps everything in tier 0. */
+  /** The store may have any delivery. An ordered lane keeps everything in tier 0. */
   markAllMore(): void {
     this.markMore(0);
     if (this.ordered) return;
@@ -262,8 +267,8 @@ export class Lane extends Sleeper implements Listed {
   }
 
   /**
-   * Applies the result of a claim. True if an ordered lane was emptied during the claim, so that earlier deliveries
-   * were returned to the store.
+   * Applies the result of a claim. Returns true if an ordered lane was emptied during the claim, so that earlier
+   * deliveries were returned to the store.
    */
   refill(result: ClaimResult, leaseUntil: number): boolean {
     this.#more.fill(false);
@@ -282,12 +287,12 @@ export class Lane extends Sleeper implements Listed {
     return this.ordered && wasEmptied;
   }
 
-  /** The head of an ordered lane is in memory, or not due: a claim would return nothing. */
+  /** The head of an ordered lane is in memory or not due, so a claim would return nothing. */
   nothingMore(): void {
     this.#more[0] = false;
   }
 
-  /** Resets the state of a lane without activity. */
+  /** Resets the state of an idle lane. */
   renew(): void {
     this.#more.fill(false);
     this.#moreWhileClaiming.fill(false);
@@ -297,7 +302,7 @@ export class Lane extends Sleeper implements Listed {
     this.#claimedBeforeEmptied = false;
   }
 
-  /** Stops waiting for lost leases: the store knows their state. */
+  /** Stops waiting for lost leases, because the store has their current state. */
   forgetLost(): void {
     this.#inFlight -= this.#lost;
     this.#lost = 0;
@@ -305,8 +310,8 @@ export class Lane extends Sleeper implements Listed {
   }
 
   /**
-   * A reserved publish has ended. True if an ordered lane was emptied since, so that older deliveries are in the
-   * store.
+   * A reserved publish has ended. Returns true if an ordered lane was emptied after the reservation, so that older
+   * deliveries are in the store.
    */
   unreserve(): boolean {
     this.#reserved -= 1;
@@ -336,7 +341,7 @@ export class Lane extends Sleeper implements Listed {
   }
 }
 
-/** A change of `ordering` applies to events published from then on: old lanes drain in their original mode. */
+/** A change of `ordering` applies to events published after it. Old lanes drain in their original mode. */
 export function laneKeyFor(webhook: Webhook, eventType: string): LaneKey {
   return {
     webhookId: webhook.id,
@@ -345,7 +350,7 @@ export function laneKeyFor(webhook: Webhook, eventType: string): LaneKey {
   };
 }
 
-/** The lane and format of a new delivery for the current configuration of a webhook. */
+/** The lane and format of a new delivery, according to the current configuration of a webhook. */
 export function placeOf(
   webhook: Webhook,
   eventType: string,

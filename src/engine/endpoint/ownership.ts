@@ -5,9 +5,9 @@ import type { Endpoint } from "./endpoint.ts";
 export interface OwnerNotes {
   /** A result was counted in the window of the endpoint's circuit. */
   counted(endpoint: Endpoint, accepted: boolean): void;
-  /** The state of the endpoint changed, perhaps with its window. */
+  /** The state of the endpoint changed. Its circuit's window may have changed as well. */
   changed(endpoint: Endpoint): void;
-  /** Its rate limit let a request through. */
+  /** The endpoint's rate limit let a request through. */
   rateUsed(endpoint: Endpoint): void;
 }
 
@@ -21,19 +21,19 @@ export interface Leadership {
  * Which endpoints this process serves. One process at a time serves an endpoint, and `Endpoint.owned` says whether it
  * is this one. Only the owner lists the endpoint, claims for it, sends to it and writes its state.
  *
- * This is the engine's only view of other processes. `soleOwner` implements it for one process, create-ownership.ts
- * for several. Shutdown has three steps, because requests in flight may take half a minute: `pause`, then sending
- * stops, `retire`, then the last results are committed, `leave`.
+ * This is the engine's only view of other processes. `soleOwner` implements it for one process, and
+ * create-ownership.ts for several. Shutdown has three steps, because requests in flight may take half a minute: call
+ * `pause`, stop sending; call `retire`, commit the last results; call `leave`.
  */
 export interface Ownership {
-  /** False while this process cannot prove that it still owns its endpoints: then nothing is sent. */
+  /** False while this process cannot prove that it still owns its endpoints. Nothing is sent during that time. */
   holds(): boolean;
-  /** Number of owned endpoints; null if this process owns all. */
+  /** Number of owned endpoints; null if this process owns all endpoints. */
   owned(): number | null;
   start(): Promise<void>;
   /** A delivery waits for an endpoint that this process does not own. */
   wanted(webhookId: string): void;
-  /** Sends an order of a user to the owner, if that is another process. */
+  /** Sends a user's order to the owner, if another process owns the endpoint. */
   order(endpoint: Endpoint, order: EndpointOrder): Promise<void>;
   /**
    * Loads what other processes may have changed in these webhooks. `states` loads only the state of their endpoints,
@@ -42,18 +42,15 @@ export interface Ownership {
   refresh(webhookIds: readonly string[], part?: "states"): Promise<void>;
   /** Whether this process leads in a task. */
   isLeader(leadership: Leadership): Promise<boolean>;
-  /** Acquires no more webhooks, and renews no leadership. */
+  /** Acquires no further webhooks and renews no leaderships. */
   pause(): Promise<void>;
-  /** Releases webhooks that are quiet. Call after `pause`, when nothing new is sent. */
+  /** Releases quiet webhooks. Call after `pause`, when nothing new is sent. */
   retire(): void;
-  /** Releases everything that it owns, after the last commit. */
+  /** Releases everything that this process owns, after the last commit. */
   leave(): Promise<void>;
 }
 
-/**
- * A user's order to a running endpoint: a new circuit state, the end of a pause, or a fresh start after it was
- * enabled.
- */
+/** A user's order to a running endpoint: a new circuit state, the end of a pause, or a reset after it was enabled. */
 export type EndpointOrder =
   | { readonly kind: "circuit"; readonly circuit: CircuitJson }
   | { readonly kind: "resumed" }

@@ -59,9 +59,12 @@ export class Fifo<Item> {
   }
 }
 
-/** An entry knows its list, so when it moves to another list, the stale entry can stay and no search is needed. */
+/**
+ * An entry stores its list. When it moves to another list, the stale entry can stay in the old one, and no search is
+ * needed.
+ */
 export interface Listed {
-  /** Its list: 0 high, 1 normal, 2 low; -1 if it is in none. */
+  /** The entry's list: 0 high, 1 normal, 2 low; -1 if it is in none. */
   readyTier: number;
 }
 
@@ -102,7 +105,7 @@ export class ReadyLists<Entry extends Listed> {
     return this.shift(0) ?? this.shift(1) ?? this.shift(2);
   }
 
-  /** The highest tier with an entry, -1 without one. A stale entry may make it too high. */
+  /** The highest tier with an entry; -1 if there is none. A stale entry may make it too high. */
   highestTier(): number {
     const [high, normal, low] = this.#lists;
     if (high.length > 0) return 0;
@@ -110,7 +113,7 @@ export class ReadyLists<Entry extends Listed> {
     return low.length > 0 ? 2 : -1;
   }
 
-  /** The sum of `countOf` over all entries, up to `max`; `left` is the remaining number. */
+  /** The sum of `countOf` over all entries, up to `max`. `left` is how much remains until `max`. */
   count(max: number, countOf: (entry: Entry, left: number) => number): number {
     let count = 0;
     for (const [tier, list] of this.#lists.entries()) {

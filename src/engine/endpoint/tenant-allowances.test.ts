@@ -10,7 +10,7 @@ import { TenantAllowances } from "./tenant-allowances.ts";
 
 const minutely: RateLimitConfig = { requestsPerMinute: 60, burst: 3 };
 
-/** Workers that share one state. Records each batch that one of them sends. */
+/** Workers that share one state. Records each batch that a worker sends. */
 class Scene {
   readonly clock = new ManualClock();
   readonly memory = new SharedMemory({ now: () => this.clock.now() });
@@ -18,7 +18,7 @@ class Scene {
   readonly givenBack: (readonly TokenDraw[])[] = [];
   readonly woken: string[] = [];
   readonly warnings: string[] = [];
-  /** Runs before a call of `draw` reaches the state. */
+  /** Runs before a call to `draw` reaches the shared state. */
   trouble: () => Promise<void> = async () => undefined;
 
   worker(): Worker {
@@ -77,7 +77,7 @@ class Worker {
     return tenantQueue;
   }
 
-  /** As in the directory, for one of four workers. */
+  /** The same value that the directory has for one of four workers. */
   limit(limit: RateLimitConfig | null, tenantId = "acme"): void {
     const tenantQueue = this.tenantQueue(tenantId);
     tenantQueue.limit(limit === null ? null : { requestsPerMinute: limit.requestsPerMinute / 4, burst: 1 });
@@ -100,7 +100,7 @@ class Worker {
     return true;
   }
 
-  /** Sends as much as the limit allows. */
+  /** Sends requests until the limit refuses one. */
   async send(tenantId = "acme"): Promise<number> {
     let sent = 0;
     for (let tries = 0; tries < 20; tries += 1) {

@@ -14,7 +14,8 @@ import type { TenantQueue } from "./tenant-queue.ts";
  * This worker's remaining part of a tenant's limit for all workers: tokens drawn in advance from the shared bucket.
  * Without the shared state, the tenant queue's own bucket with this worker's share of the limit decides.
  *
- * That bucket is always kept up to date, so that an outage of the shared state does not bypass the limit.
+ * The tenant queue's own bucket is always kept up to date, so that an outage of the shared state does not bypass
+ * the limit.
  *
  * Sending has two steps, because a reply takes time and the dispatcher does not wait: `secure` says whether `take`
  * may follow; if not, tokens are drawn and the reply wakes the tenant queue. `waitMs` only checks.
@@ -28,7 +29,7 @@ export class TenantAllowance {
   #tokens = 0;
   #isAsking = false;
   #drawnAtMs = 0;
-  /** On the monotonic clock: no token is available before this time. */
+  /** No token is available before this time on the monotonic clock. */
   #refusedUntilMs = Number.NEGATIVE_INFINITY;
 
   /**
@@ -57,15 +58,15 @@ export class TenantAllowance {
     return this.#drawnAtMs;
   }
 
-  /** A new limit applies. Refusals of the old limit no longer count. */
+  /** A new limit applies. Refusals under the old limit no longer count. */
   change(limit: RateLimitConfig): void {
     this.#limit = limit;
     this.#refusedUntilMs = Number.NEGATIVE_INFINITY;
   }
 
   /**
-   * Milliseconds until a request may be sent as far as this worker knows; 0 if that is now or must be requested.
-   * Takes nothing.
+   * Milliseconds until a request may be sent, as far as this worker knows; 0 if it may be sent now or tokens must be
+   * requested. Takes nothing.
    */
   waitMs(bucket: RateBucket, now: number): number {
     if (this.#tokens > 0) return 0;
@@ -73,7 +74,7 @@ export class TenantAllowance {
     return Math.max(0, Math.ceil(this.#refusedUntilMs - this.#clock.monotonicMs()));
   }
 
-  /** Whether `take` may follow. Otherwise tokens are being drawn, and the reply wakes the tenant queue. */
+  /** Whether `take` may follow. If not, tokens are being drawn, and the reply wakes the tenant queue. */
   secure(): boolean {
     if (this.#tokens > 0 || !this.#isUsable()) return true;
     if (!this.#isAsking) {
@@ -97,14 +98,14 @@ export class TenantAllowance {
     if (this.#isUsable()) this.#tokens += 1;
   }
 
-  /** How many tokens to draw: enough for ready deliveries, and few enough to leave some for other workers. */
+  /** How many tokens to draw: enough for ready deliveries, but few enough to leave some for other workers. */
   draw(): TokenDraw {
     const ahead = Math.floor((this.#limit.requestsPerMinute * aheadMs) / 60_000);
     const tokens = Math.max(1, this.tenantQueue.readyCount(Math.max(1, ahead)));
     return { key: this.tenantQueue.tenantId, limit: this.#limit, tokens };
   }
 
-  /** Null if the shared state did not reply. `jitter` is a random number from 0 to 1. */
+  /** The grant is null if the shared state did not reply. `jitter` is a random number from 0 to 1. */
   answered(grant: TokenGrant | null, draw: TokenDraw, sentAtMs: number, jitter: number): void {
     this.#isAsking = false;
     if (grant === null) return;
@@ -113,16 +114,16 @@ export class TenantAllowance {
     if (grant.waitMs === 0 || draw.limit !== this.#limit) return;
     const { requestsPerMinute, burst } = this.#limit;
     const intervalMs = 60_000 / requestsPerMinute;
-    // Waiting a moment before drawing from an empty bucket again loses nothing, and makes the call worthwhile.
+    // Waiting briefly before drawing from an empty bucket again loses no tokens, and makes each call more productive.
     const slackMs = Math.min(restMsMax, ((burst - 1) * intervalMs) / 4);
     const restMs = Math.max(grant.waitMs, slackMs / 2);
-    // Jitter, so that workers waiting for the same tokens do not always draw in the same order.
+    // Adds jitter, so that workers waiting for the same tokens do not always draw in the same order.
     const jitterMs = jitter * Math.max(slackMs, Math.min(jitterMsMax, intervalMs * jitterShare));
-    // Counted from the request, so that the next request arrives when the token does.
+    // Measured from when the request was sent, so that the next request arrives when the token is available.
     this.#refusedUntilMs = sentAtMs + restMs + jitterMs;
   }
 
-  /** Returns all its tokens. */
+  /** Returns all tokens of this allowance. */
   surrender(): TokenDraw {
     const tokens = this.#tokens;
     this.#tokens = 0;
@@ -130,13 +131,12 @@ export class TenantAllowance {
   }
 }
 
-/** Tokens for this much time are drawn at once, and at least one. */
+/** Tokens for this interval are drawn together, and at least one. */
 const aheadMs = 150;
-/** Maximum pause before drawing from an empty bucket again, for limits of many tokens a second. */
+/** Maximum pause before drawing from an empty bucket again. Applies to limits of many tokens per second. */
 const restMsMax = 20;
 /**
- * Jitter for limits without a burst, where a token that is fetched late is lost: a share of the interval between
- * tokens.
+ * Jitter for limits without a burst, where a token that is drawn late is lost. A share of the interval between tokens.
  */
 const jitterMsMax = 10;
 const jitterShare = 0.04;
@@ -144,10 +144,10 @@ const jitterShare = 0.04;
 type AllowanceState = Pick<SharedState, "limits" | "isAvailable" | "watch">;
 
 /**
- * Tenant limits that are exact over all workers. Tokens are drawn for tenant queues that ran out, with one call for
- * all requests in one turn of the event loop. Tokens unused for about a second are returned, so that no worker holds
- * tokens that another one could use. While the shared state is unavailable, each tenant queue keeps to its share of
- * the limit.
+ * Tenant limits that are exact over all workers. Tokens are drawn for tenant queues that ran out, with one call for all
+ * requests in one turn of the event loop. Tokens unused for about a second are returned, so that no worker holds tokens
+ * that another one could use. While the shared state is unavailable, each tenant queue uses only its share of the
+ * limit.
  */
 export class TenantAllowances {
   readonly #context: Pick<EngineContext, "clock" | "random" | "telemetry">;
@@ -178,7 +178,7 @@ export class TenantAllowances {
     });
   }
 
-  /** Sets a tenant's limit for all workers; null removes it, and no tokens are drawn then. */
+  /** Sets a tenant's limit for all workers. Null removes it, so no more tokens are drawn. */
   limit(tenantQueue: TenantQueue, limit: RateLimitConfig | null): void {
     const { allowance } = tenantQueue;
     if (limit !== null && allowance !== null) return allowance.change(limit);
@@ -186,7 +186,7 @@ export class TenantAllowances {
     tenantQueue.allow(limit === null ? null : this.#newAllowance(tenantQueue, limit));
   }
 
-  /** Returns all tokens. */
+  /** Returns all tokens of all allowances. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#unwatch();
@@ -241,7 +241,7 @@ export class TenantAllowances {
   }
 
   /**
-   * Waiting callers continue without a reply. The state may appear available again at once, so the next draw is
+   * Waiting callers continue without a reply. The state may appear available again immediately, so the next draw is
    * delayed.
    */
   #failed(error: unknown): void {
@@ -253,7 +253,7 @@ export class TenantAllowances {
 
   #back(): void {
     this.#usableFromMs = Number.NEGATIVE_INFINITY;
-    // Queues that sleep because of their share of the limit may send earlier now.
+    // Tenant queues that sleep because of their share of the limit may now be able to send earlier.
     for (const { tenantQueue } of this.#all) if (tenantQueue.wakeAt !== null) this.#woke(tenantQueue);
   }
 
@@ -273,7 +273,7 @@ export class TenantAllowances {
     });
   }
 
-  /** Tokens that cannot be returned are lost: the bucket refills over time. */
+  /** Tokens that cannot be returned are lost, but the bucket refills over time. */
   async #giveBack(holders: readonly TenantAllowance[]): Promise<void> {
     const draws = holders.map((holder) => holder.surrender()).filter(({ tokens }) => tokens > 0);
     for (const holder of holders) this.#holders.delete(holder);
@@ -288,11 +288,11 @@ export class TenantAllowances {
 }
 
 /**
- * Pause after a failed call. During the pause, the worker's share of the limit decides, so no caller waits for the next
+ * Pause after a failed call. During the pause, the worker's share of the limit applies, so no caller waits for another
  * failure.
  */
 const pauseMs = 1_000;
-/** With `keepMs`, unused tokens are returned within about a second. */
+/** Together with `keepMs`, this returns unused tokens within about a second. */
 const lookMs = 500;
-/** Tokens unused for this long are returned. */
+/** Tokens that are unused for this long are returned. */
 const keepMs = 750;

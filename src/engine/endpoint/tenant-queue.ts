@@ -15,7 +15,7 @@ import type { TenantAllowance } from "./tenant-allowances.ts";
 import { Sleeper } from "./wakeups.ts";
 
 /**
- * A tenant in the fair round: its ready endpoints by priority, and its rate limit. While the limit is used up, the
+ * A tenant in the round-robin: its ready endpoints by priority, and its rate limit. While the limit is used up, the
  * tenant queue sleeps as a whole and its endpoints keep their positions, so that none of them starves.
  */
 export class TenantQueue extends Sleeper {
@@ -33,7 +33,7 @@ export class TenantQueue extends Sleeper {
   queued = false;
   /** It holds its part of all slots and waits for one. Managed by fair-shares.ts. */
   parked = false;
-  /** Active requests by share; a narrower share also counts in the wider ones. Managed by fair-shares.ts. */
+  /** Active requests per share; a narrower share also counts in the wider ones. Managed by fair-shares.ts. */
   readonly held: HeldSlots = [0, 0, 0];
   #gateLog: GateLog | null = null;
   #bucket: RateBucket | null = null;
@@ -53,12 +53,12 @@ export class TenantQueue extends Sleeper {
 
   // ---- rate limit ---------------------------------------------------------------------------------------------
 
-  /** The bucket with this worker's share of the limit; null without one. */
+  /** The bucket with this worker's share of the limit; null for tenants without a limit. */
   get bucket(): Readonly<RateBucket> | null {
     return this.#bucket;
   }
 
-  /** This worker's allowance of the limit over all workers, if there is a shared state; otherwise null. */
+  /** This worker's allowance of the limit for all workers; null without a shared state. */
   get allowance(): TenantAllowance | null {
     return this.#allowance;
   }
@@ -67,12 +67,12 @@ export class TenantQueue extends Sleeper {
     this.#allowance = allowance;
   }
 
-  /** Times when its limit held deliveries; null if there were none. */
+  /** The periods in which the tenant's limit held deliveries; null if there were none. */
   get gateLog(): GateLog | null {
     return this.#gateLog;
   }
 
-  /** A delivery was ready and the limit was used up. */
+  /** A delivery was ready, but the limit was used up. */
   noteClosed(gate: ClosedGate, now: number): void {
     this.#gateLog ??= new GateLog();
     this.#gateLog.note(gate.waitingFor, gate.until, now);
@@ -84,7 +84,7 @@ export class TenantQueue extends Sleeper {
     else reconfigureBucket(this.#bucket, limit);
   }
 
-  /** Milliseconds until the limit lets a request through, as far as this worker knows. Takes nothing. */
+  /** Milliseconds until the limit lets a request through, as far as this worker knows. Takes no token. */
   rateWaitMs(now: number): number {
     if (this.#bucket === null) return 0;
     return this.#allowance === null
@@ -108,7 +108,7 @@ export class TenantQueue extends Sleeper {
 
   // ---- turns --------------------------------------------------------------------------------------------------
 
-  /** Active requests that hold a slot of this share or of a narrower one. */
+  /** Number of active requests that hold a slot of this share or of a narrower one. */
   holds(share: number): number {
     return this.held[share] as number;
   }
@@ -119,8 +119,8 @@ export class TenantQueue extends Sleeper {
   }
 
   /**
-   * The next ready endpoint: highest priority first, but some turns start with a lower one, so that a flood of high
-   * priority delays the rest but never starves it.
+   * The next ready endpoint, highest priority first. Some turns start with a lower priority, so that a flood of
+   * high-priority deliveries delays the others but never starves them.
    */
   next(): Endpoint | undefined {
     this.#turns = (this.#turns + 1) % firstTiers.length;
@@ -128,7 +128,8 @@ export class TenantQueue extends Sleeper {
   }
 
   /**
-   * Returns an endpoint that `next` returned and that sent nothing to its position, and the turn to the tenant queue.
+   * Returns an endpoint that `next` returned and that sent nothing to its previous position, and gives the tenant queue
+   * its turn back.
    */
   putBack(endpoint: Endpoint, tier: number): void {
     if (endpoint.readyTier !== -1) return;
@@ -141,5 +142,5 @@ export class TenantQueue extends Sleeper {
   }
 }
 
-/** The priority that each of eight turns checks first. */
+/** The priority that is checked first in each of eight turns. */
 const firstTiers = [0, 0, 0, 1, 0, 0, 0, 2] as const;

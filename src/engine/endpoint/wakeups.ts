@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../../ports/clock.ts";
 
-/** An object that sleeps until a time. An earlier time replaces a later one; waking clears it. */
+/** An object that sleeps until a given time. An earlier time replaces a later one, and waking clears it. */
 export abstract class Sleeper {
   #wakeAt: number | null = null;
 
@@ -9,7 +9,7 @@ export abstract class Sleeper {
     return this.#wakeAt;
   }
 
-  /** Called by `Wakeups`, which wakes it then. */
+  /** Called by `Wakeups`, which wakes the object at that time. */
   sleepUntil(at: number): void {
     this.#wakeAt = at;
   }
@@ -22,7 +22,7 @@ export abstract class Sleeper {
   abstract wake(now: number): void;
 }
 
-/** A single action at a later time. */
+/** An action that runs once at a later time. */
 export class Sleep extends Sleeper {
   readonly #woke: (now: number) => void;
 
@@ -42,8 +42,8 @@ interface Entry {
 }
 
 /**
- * The timers of all closed lanes, as one binary heap with one clock timer: a closed lane costs one entry, however
- * many deliveries wait in it. Replaced entries stay in the heap and are skipped when they surface.
+ * The timers of all closed lanes, as one binary heap with one clock timer: a closed lane costs one entry, however many
+ * deliveries wait in it. Replaced entries stay in the heap and are skipped when they reach the top.
  */
 export class Wakeups {
   readonly #clock: Clock;
@@ -61,7 +61,7 @@ export class Wakeups {
     this.#wallOffsetMs = clock.now() - clock.monotonicMs();
   }
 
-  /** Wakes the sleeper at `at`, or earlier if it already has an earlier wake-up. */
+  /** Wakes the sleeper at `at`, or earlier if an earlier wake-up is already set. */
   at(sleeper: Sleeper, at: number): void {
     if (this.#stopped || (sleeper.wakeAt !== null && sleeper.wakeAt <= at)) return;
     sleeper.sleepUntil(at);
@@ -100,8 +100,8 @@ export class Wakeups {
   }
 
   /**
-   * After the wall clock was set back, all wake-up times are invalid: wake all sleepers, so that they compute new
-   * ones.
+   * After the wall clock was set back, all wake-up times are invalid. Wakes all sleepers, so that they compute new
+   * times.
    */
   #wasSetBack(now: number): boolean {
     const before = this.#wallOffsetMs;
@@ -139,14 +139,16 @@ export class Wakeups {
   }
 }
 
-/** A replaced entry has no effect. */
+/** An entry that was replaced has no effect. */
 function wake({ at, sleeper }: Entry, now: number): void {
   if (sleeper.wakeAt !== at) return;
   sleeper.stayAwake();
   sleeper.wake(now);
 }
 
-/** Due times are wall-clock times, and the wall clock may jump forward, so timers are rechecked at this interval. */
+/**
+ * Due times are wall-clock times, and the wall clock may jump forward, so timers are checked again at this interval.
+ */
 const recheckMs = 10_000;
-/** A smaller difference is drift, not a step. */
+/** A smaller difference is drift, not a change of the clock. */
 const clockStepMs = 1_000;

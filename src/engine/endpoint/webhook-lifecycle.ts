@@ -13,15 +13,15 @@ import type { Endpoint } from "./endpoint.ts";
 type LifecycleOptions = Pick<EngineOptions, "store" | "clock" | "telemetry" | "urlRules">;
 
 /**
- * Webhooks that are stopped automatically: suspended or disabled by the rules of their profile, with a log line and
- * an operational event. Nothing is deleted, and waiting deliveries stay until the webhook is enabled again.
+ * Stops webhooks automatically: suspends or disables them by the rules of their profile, with a log line and an
+ * operational event. Nothing is deleted, and waiting deliveries stay until the webhook is enabled again.
  */
 export class WebhookLifecycle {
   readonly #options: LifecycleOptions;
   readonly #apply: (webhook: Webhook) => void;
   readonly #eventsStored: () => void;
   readonly #running = new Set<Promise<void>>();
-  /** When a webhook was last moved; as many entries as moved webhooks. */
+  /** When each webhook was last moved. Has as many entries as there are moved webhooks. */
   readonly #movedAt = new Map<string, number>();
 
   /** `eventsStored`: the operational events of a change are stored. */
@@ -43,8 +43,8 @@ export class WebhookLifecycle {
   /**
    * Follows a 308 to the new URL of a receiver, if owner and receiver agreed on that (EDS-9.2.4-3). The new URL is
    * validated like a registered one, and must have the same host or a subdomain: a response must not be able to
-   * redirect all later events to a third party. A webhook with credentials must also keep its origin, because they
-   * were issued for it. A response to a request from before the last URL change is ignored.
+   * redirect all later events to a third party. A webhook with credentials must also keep its origin, because the
+   * credentials were issued for it. A response to a request from before the last URL change is ignored.
    *
    * A webhook moves at most once an hour. A webhook that is redirected back and forth and subscribes to operational
    * events would otherwise cause an event with each move.
@@ -52,7 +52,8 @@ export class WebhookLifecycle {
   movedPermanently(endpoint: Endpoint, from: string, location: string): void {
     const before = endpoint.webhook;
     const moved = URL.parse(location, from)?.href ?? "";
-    // The receiver repeats the query of the request, including the token, which is added again to each request.
+    // The receiver repeats the query of the request, including the token. The token is removed, because it is added
+    // again to each request.
     const target = before.bearerTokenIn === "query" ? withoutAccessToken(moved) : moved;
     if (before.url !== from || target === from || !this.#mayMove(before.id)) return;
     const judgement = judgeUrl(target, this.#options.urlRules);
@@ -107,7 +108,7 @@ export class WebhookLifecycle {
       statusChangedAt: now,
       updatedAt: changedAt(before.updatedAt, now),
     };
-    // Applied at once: nothing more is sent while the change is being stored.
+    // Applied immediately, so that nothing more is sent while the change is being stored.
     this.#apply(webhook);
     const { id, tenantId } = webhook;
     this.#options.telemetry.log.warn(
@@ -133,7 +134,7 @@ export class WebhookLifecycle {
     try {
       const events = (saved: Webhook) => [webhookEvent(saved, newsOf(saved))];
       const { revision } = await store.webhooks.save(webhook, { events });
-      // Unless it has changed again since.
+      // Skipped if the webhook changed again in the meantime.
       if (endpoint.webhook.updatedAt === webhook.updatedAt) this.#apply({ ...webhook, revision });
       this.#eventsStored();
     } catch (error) {
@@ -146,10 +147,10 @@ export class WebhookLifecycle {
 }
 
 const moveIntervalMs = 3_600_000;
-/** Bounds memory. Forgetting an entry only allows one more move. */
+/** Limits memory use. If an entry is dropped, one more move is allowed. */
 const movesMax = 10_000;
 
-/** Its requests contain tokens or secret headers. */
+/** Whether requests to the endpoint contain tokens or secret headers. */
 function showsCredentials({ config }: Endpoint): boolean {
   return config.oauth2 !== null || config.shownSecrets.length > 0;
 }
@@ -158,13 +159,13 @@ function isSameOrigin(url: string, before: string): boolean {
   return new URL(url).origin === new URL(before).origin;
 }
 
-/** The same host, or a subdomain of it. */
+/** Whether the host is the same as before, or a subdomain of it. */
 function isSameOwner(hostname: string, before: string): boolean {
   const known = new URL(before).hostname;
   return hostname === known || hostname.endsWith(`.${known}`);
 }
 
-/** Keys that were sent recently: an endpoint that fails a thousand times an hour repeats the same key. */
+/** Keys that were sent recently. An endpoint that fails a thousand times an hour produces the same key each time. */
 const rememberedMax = 10_000;
 
 /** Operational events of the engine, until the next transaction includes them. */
@@ -174,7 +175,7 @@ export class OperationalEvents {
   readonly #told = new Set<string>();
   #waiting: OperationalEvent[] = [];
 
-  /** `touch`: there are events to write. `stored`: they are written, and may be published. */
+  /** `touch`: there are events to write. `stored`: the events are written and may be published. */
   constructor(touch: () => void, stored: () => void) {
     this.#touch = touch;
     this.#stored = stored;

@@ -30,10 +30,10 @@ import type { Lane } from "../endpoint/lane.ts";
 import type { EngineOptions } from "../engine-options.ts";
 import type { ComposedDelivery } from "../message/compose.ts";
 
-/** The answer for repeats of a message; null if none is kept. */
+/** The response for repeats of a message; null if none is stored. */
 type KeptAnswer = AnswerCompletion | null;
 
-/** One request that was made while a sender waited. All requests of one message share one event. */
+/** One request that was sent while a sender waited. All requests of one message share one event. */
 export interface ForwardedAttempt {
   readonly delivery: ComposedDelivery;
   readonly verdict: Verdict;
@@ -43,11 +43,11 @@ export interface ForwardedAttempt {
 }
 
 /**
- * Records forwarded messages after they are complete: the event, and a delivery with its attempt for each request,
- * with the answer for repeats. One transaction stores and settles them. Otherwise, a row that is pending between two
- * transactions would be leased by a process that may not own the webhook, and an owner that acquires the webhook at
- * that moment would send the message again, although its sender got an error. An ordered lane has one delivery at a
- * time, so only the event is recorded there.
+ * Records forwarded messages after they are complete: the event, a delivery with its attempt for each request, and the
+ * response for repeats. One transaction stores and settles them. With two transactions, the pending row between them
+ * could be leased by a process that may not own the webhook. An owner that acquires the webhook at that moment would
+ * also send the message again, although its sender got an error. An ordered lane has one delivery at a time, so only
+ * the event is recorded there.
  */
 export class ForwardRecord {
   readonly #clock: Pick<Clock, "now">;
@@ -67,7 +67,7 @@ export class ForwardRecord {
     this.#leaseMs = leaseMs;
   }
 
-  /** Resolves once it is committed; rejects if that fails. */
+  /** Resolves once the message is committed; rejects if the commit fails. */
   write(endpoint: Endpoint, attempts: readonly ForwardedAttempt[], answer: KeptAnswer): Promise<void> {
     const [first] = attempts;
     if (first === undefined) return Promise.resolve();
@@ -173,14 +173,14 @@ function recordOf({ config }: Endpoint, id: string, attempt: ForwardedAttempt): 
   };
 }
 
-/** The response of a webhook. */
+/** A webhook's response with its classification. */
 export interface Answered {
   readonly verdict: Verdict;
   readonly result: TransportResult;
   readonly eventId: string;
 }
 
-/** The interpretation of a response for the sender. */
+/** The caller's interpretation of a response. */
 export interface Judged {
   readonly keeps: KeptAnswer;
 }
@@ -194,15 +194,15 @@ export interface ForwardRequest<Judgement extends Judged> {
   readonly body: Uint8Array;
   readonly source: string;
   readonly relayed: Relayed;
-  /** Time limit including retries. */
+  /** Time limit of the whole forward, including retries. */
   readonly timeoutMs: number;
-  /** Transient failures are retried while there is time. */
+  /** Whether transient failures are retried while time remains. */
   readonly retries: boolean;
-  /** Judges the response. The kept answer is committed with the attempts before the sender gets its answer. */
+  /** Judges the response. The stored response is committed with the attempts before the sender receives its own. */
   readonly judge: (answered: Answered) => Judgement;
 }
 
-/** The request was not sent; `waitMs` says how long that will last, if known. */
+/** The request was not sent. `waitMs` says how long the cause will last, if known. */
 export interface Closed {
   readonly kind: "closed";
   readonly why: string;
@@ -215,21 +215,21 @@ export type Forwarded<Judgement> = Closed | { readonly kind: "answered"; readonl
 /** Delays between attempts, within the sender's time limit. */
 const retryDelays = { delayMsMin: 250, delayMsMax: 5_000 };
 const attemptsMax = 10;
-/** With less time than this, no further attempt is made. */
+/** If less time than this remains, no further attempt is made. */
 const attemptMsMin = 250;
 /** Minimum delay before a gate is checked again. */
 const gateMsMin = 50;
-/** Delay before a retry that found no free slot tries again. */
+/** Delay before a retry that found no free slot looks for one again. */
 const fullWaitMs = 1_000;
 
-/** The result of a request and the token that it carried, or why it could not be sent. */
+/** The result of a request and the token that it contained, or why it could not be sent. */
 type Sent = { readonly result: TransportResult; readonly accessToken: string | null } | OwnFault;
 
 type OwnFault = "internal_compose_failed" | "local_shortage";
 
 const tokenRejected = "access_token_rejected";
 
-/** The progress of a forward. */
+/** A forward in progress. */
 interface Forwarding<Judgement extends Judged = Judged> {
   readonly endpoint: Endpoint;
   readonly request: ForwardRequest<Judgement>;
@@ -240,9 +240,9 @@ interface Forwarding<Judgement extends Judged = Judged> {
 }
 
 /**
- * Forwards a message while its sender waits: one attempt at once, and retries only if requested. The gates of the
- * webhook apply, its circuit counts the results, and attempts are recorded like others. Further retries are up to the
- * sender, who gets the result.
+ * Forwards a message while its sender waits. Makes one attempt immediately, and retries only if requested. The gates of
+ * the webhook apply, its circuit counts the results, and attempts are recorded like all others. Further retries are up
+ * to the sender, who gets the result.
  */
 export class Forwarder {
   readonly #options: EngineOptions;
@@ -291,7 +291,7 @@ export class Forwarder {
     }
   }
 
-  /** The sender gets the result of the last request, or the closed gate if none was made. */
+  /** The sender gets the result of the last request, or the closed gate if no request was sent. */
   async #ended<Judgement extends Judged>(
     { endpoint, attempts, eventId, request }: Forwarding<Judgement>,
     closed: Closed | null,
@@ -307,13 +307,13 @@ export class Forwarder {
     return { kind: "answered", judged };
   }
 
-  /** The webhook has already processed the message, whatever the store says. */
+  /** The webhook has already processed the message, so the result is returned even if the store fails. */
   #notWritten({ webhook }: Endpoint, error: unknown): void {
     const fields = { err: String(error), webhookId: webhook.id };
     this.#options.telemetry.log.warn(fields, "recording a forwarded message failed");
   }
 
-  /** Null if a request was made; it is then among the attempts. */
+  /** Null if a request was sent; it is then one of the attempts. */
   async #attempt(forwarding: Forwarding): Promise<Closed | null> {
     const { endpoint } = forwarding;
     const now = this.#options.clock.now();
@@ -325,7 +325,7 @@ export class Forwarder {
     const { id, tenantId } = endpoint.webhook;
     const free = this.#places.take({ tenantId, key: id }, 0, now);
     if (free === null) {
-      // The sender of a retry is already waiting, so it is not sent to the back of the line.
+      // The sender of a retry is already waiting, so the retry is not sent to the back of the line.
       const waitMs = forwarding.attempts.length === 0 ? this.#places.returnsInMs(id, now) : fullWaitMs;
       return { kind: "closed", why: "concurrency", waitMs };
     }
@@ -448,7 +448,7 @@ export class Forwarder {
     };
   }
 
-  /** Updates the circuit of this process; if another process owns the webhook, it has a separate circuit. */
+  /** Updates the circuit of this process. If another process owns the webhook, that process has a separate circuit. */
   #learn(endpoint: Endpoint, verdict: Verdict, result: TransportResult, probe: number | null): void {
     const now = this.#options.clock.now();
     const signal = circuitSignal(endpoint.policy, verdict, statusOf(result));
@@ -463,7 +463,7 @@ export class Forwarder {
     this.#states.changed(endpoint);
   }
 
-  /** A pause requested by the receiver applies to all messages to it. */
+  /** A pause requested by the receiver applies to all messages for that receiver. */
   #pause(endpoint: Endpoint, verdict: Verdict, result: TransportResult): void {
     const now = this.#options.clock.now();
     const { pauses, ageMsMax } = endpoint.policy;
@@ -474,7 +474,7 @@ export class Forwarder {
   }
 }
 
-/** A rejected token is replaced, and the message is sent again at once, one time (EDS-9.2.3-3). */
+/** A rejected token is replaced, and the message is sent again immediately, but only once (EDS-9.2.3-3). */
 function verdictOn(
   { endpoint, eventId }: Forwarding,
   { result, accessToken }: Exclude<Sent, OwnFault>,

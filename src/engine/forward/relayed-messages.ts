@@ -29,7 +29,7 @@ export class RelayedMessages {
 
   /**
    * Commits a verified event with its deliveries and its key. Rejects like publishing, and also if an unknown webhook
-   * cannot be loaded: an accepted event reaches every existing webhook.
+   * cannot be loaded: an accepted event must reach every existing webhook.
    */
   async publish(event: RelayedEvent): Promise<PublishReceipt> {
     await this.known(event.targets.map(({ webhookId }) => webhookId));
@@ -41,7 +41,7 @@ export class RelayedMessages {
     );
   }
 
-  /** Forwards a message at once, for a waiting sender. Rejects if the webhook is unknown and cannot be loaded. */
+  /** Forwards a message immediately, for a waiting sender. Rejects if the webhook is unknown and cannot be loaded. */
   async forward<Judgement extends Judged>(request: ForwardRequest<Judgement>): Promise<Forwarded<Judgement>> {
     await this.known([request.webhookId]);
     const endpoint = this.#directory.get(request.webhookId);
@@ -51,8 +51,8 @@ export class RelayedMessages {
   }
 
   /**
-   * A process may learn about a connection before it learns about its webhook, which another process created. Loads
-   * unknown webhooks, so that afterwards a webhook is known or was deleted. Rejects if they cannot be loaded.
+   * A process may load a connection before its webhook, which another process created. Loads unknown webhooks, so that
+   * afterwards each webhook is either loaded or known to be deleted. Rejects if they cannot be loaded.
    */
   async known(webhookIds: readonly string[]): Promise<void> {
     const unknown = webhookIds.filter((id) => this.#directory.get(id) === undefined);
@@ -64,9 +64,7 @@ export class RelayedMessages {
     }
   }
 
-  /**
-   * Loads a webhook once for all concurrent messages: they know a connection to it, so it is already in the store.
-   */
+  /** Loads a webhook once for all concurrent messages. They have a connection to it, so it is already in the store. */
   #read(id: string): Promise<void> {
     let reading = this.#reading.get(id);
     if (reading === undefined) {

@@ -24,7 +24,7 @@ import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
 const dictionaries = new Set(["signature", "signature-input"]);
 const label = /^[a-z*][a-z0-9_.*-]*(?==)/;
 
-/** Adds forwarded headers, except those that the profile writes. Both are flat name-value lists. */
+/** Adds forwarded headers, except those that the profile itself writes. Both lists are flat name-value lists. */
 function addRelayed(headers: string[], relayed: readonly string[]): void {
   const places = new Map<string, number>();
   for (const [at, text] of headers.entries()) if (at % 2 === 0) places.set(text.toLowerCase(), at);
@@ -42,7 +42,8 @@ function addRelayed(headers: string[], relayed: readonly string[]): void {
 }
 
 /**
- * `traceparent` of one attempt, whose span is the parent of the receiver's spans; `tracestate` if that was agreed.
+ * `traceparent` of one attempt, whose span is the parent of the receiver's spans. Includes `tracestate` if that was
+ * agreed.
  */
 function traceHeaders(delivery: ComposedDelivery, policy: TracePolicy): readonly string[] {
   const { trace } = delivery;
@@ -65,10 +66,10 @@ interface ComposedMessage {
   readonly body: Uint8Array;
 }
 
-/** Composes one attempt of a delivery at a time (Unix milliseconds). */
+/** Composes one attempt of a delivery for a given time (Unix milliseconds). */
 export type MessageComposer = (delivery: ComposedDelivery, now: number) => ComposedMessage;
 
-/** The delivery data that a message is made of: stored data only. */
+/** The delivery data from which a message is built. Contains only stored data. */
 export type ComposedDelivery = Omit<
   ClaimedDelivery,
   "lease" | "webhookTenantId" | "priority" | "progress"
@@ -76,8 +77,8 @@ export type ComposedDelivery = Omit<
 
 /**
  * Prepares the messages of a webhook. ID, key, content type and body are the same in every attempt of the event;
- * timestamp and signatures are fresh (TS16-34, TS16-69, EDS-9.4-3). `fixedHeaders` are appended: credentials and
- * custom headers.
+ * timestamp and signatures are new each time (TS16-34, TS16-69, EDS-9.4-3). `fixedHeaders` are appended: credentials
+ * and custom headers.
  */
 export function prepareComposer(
   headers: readonly ProfileHeader[],
@@ -112,7 +113,7 @@ interface MessageContext {
   readonly targetUri: string;
 }
 
-/** One message while its headers are being written. */
+/** One message whose headers are being written. */
 interface MessageDraft {
   readonly delivery: ComposedDelivery;
   readonly content: RenderedContent;
@@ -184,7 +185,9 @@ const values = {
   attempt_number: ({ delivery }: MessageDraft) => String(delivery.progress.attemptCount + 1),
 } as const;
 
-/** A structured-field string (IDK-2); IDs are UUIDs and need no escaping. A relayed key is unchanged (EDS-9.7-1). */
+/**
+ * A structured-field string (IDK-2); IDs are UUIDs and need no escaping. A relayed key is sent unchanged (EDS-9.7-1).
+ */
 function idempotencyKey({ eventId, relayed }: ComposedDelivery): string {
   return relayed?.key ?? `"${eventId}"`;
 }
@@ -194,7 +197,7 @@ function messageId({ eventId, relayed }: ComposedDelivery): string {
   return relayed?.webhookId ?? eventId;
 }
 
-/** The publisher's own key; for relayed messages, the received field. */
+/** The publisher's own key. For relayed messages, the value of the received field. */
 function publisherKey({ eventId, idempotencyKey: own, relayed }: ComposedDelivery): string {
   if (relayed === null) return own ?? eventId;
   return relayed.key ?? eventId;
@@ -229,12 +232,12 @@ function httpSignature(draft: MessageDraft, { signers, targetUri }: MessageConte
 
 /** The current keys of a webhook, newest first within each kind. */
 export interface SigningKeys {
-  /** With the secret as text, which is the key of `x-webhook-v1`. */
+  /** With the secret as a string, which is the key of `x-webhook-v1`. */
   readonly symmetric: readonly { readonly key: SymmetricKey; readonly text: string }[];
   readonly ed25519: readonly AsymmetricKey[];
 }
 
-/** Creates the values of signature headers; null if no scheme of the webhook needs it. */
+/** Creates the values of signature headers. Null if no scheme of the webhook needs the header. */
 export interface Signers {
   readonly standard: Signer | null;
   readonly xWebhook: XWebhookSigner | null;
@@ -248,7 +251,7 @@ const families: readonly (readonly SignatureSchemeName[])[] = [
   ["rfc9421-ed25519", "rfc9421-hmac-sha256"],
 ];
 
-/** Whether each used signature header has a key for one of its schemes. */
+/** Whether each signature header in use has a key for one of its schemes. */
 export function canSign(schemes: readonly SignatureSchemeName[], keys: SigningKeys): boolean {
   return families.every((family) => {
     const used = family.filter((scheme) => schemes.includes(scheme));
@@ -267,7 +270,7 @@ export function prepareSigners(
   const standardKeys: SigningKey[] = [...(uses("v1a") ? keys.ed25519 : []), ...(uses("v1") ? symmetric : [])];
   const httpKeys = [
     ...(uses("rfc9421-ed25519") ? keys.ed25519 : []),
-    // The key ID is the webhook ID, by which the receiver finds the secret.
+    // The key ID is the webhook ID, by which the receiver identifies the secret.
     ...(uses("rfc9421-hmac-sha256") ? symmetric.map(({ kind, bytes }) => ({ kind, bytes, keyId: id })) : []),
   ];
   return {

@@ -16,15 +16,15 @@ import type { Lane } from "../endpoint/lane.ts";
 import type { AcceptedInput } from "./event-gate.ts";
 import type { PublishReceipt } from "./publish-call.ts";
 
-/** One publish in the transaction that is being written. */
+/** One publish in the transaction that is being composed. */
 export interface Draft {
   readonly command: PublishCommand;
-  /** Deliveries written with the event, and their lanes; the others follow in further transactions. */
+  /** Deliveries written with the event, and their lanes. The remaining deliveries follow in further transactions. */
   readonly deliveries: readonly NewDelivery[];
   readonly lanes: readonly Lane[];
 }
 
-/** Number of deliveries in the first and all further transactions. */
+/** Number of deliveries in the first transaction and all further ones. */
 export function deliveryCount({ command }: Pick<Draft, "command">): number {
   return command.deliveries.length + (command.later?.length ?? 0);
 }
@@ -42,12 +42,12 @@ export function content({
   return { contentType: standardContentType, raw: false, body };
 }
 
-/** The delivery as a claim would have returned it: leased by the transaction that stored it. */
+/** A delivery in the form that a claim would return: leased by the transaction that stored it. */
 export function claimed(
   draft: Draft,
   delivery: NewDelivery,
   lease: Lease,
-  /** Tenant of the webhook, as this process knows it. */ webhookTenantId: string,
+  /** Tenant of the webhook, according to this process. */ webhookTenantId: string,
   sequenceNumber: number,
 ): ClaimedDelivery {
   const { event } = draft.command;
@@ -111,20 +111,20 @@ export function answer(
   });
 }
 
-/** A repeat gets the same answer as the original. */
+/** A repeat gets the same result as the original. */
 export function repeatReceipt(original: DuplicateOriginal, key: PublishKey): PublishReceipt {
   const { id, eventType, timestamp, sequenceNumber, deliveries } = original;
   return { id, eventType, ...key, timestamp, sequenceNumber, deliveries, duplicate: true };
 }
 
 export function keyReused(eventId: string): PosthornError {
-  const detail = `the idempotency key was used for event ${eventId} with another payload`;
+  const detail = `the idempotency key was used for event ${eventId} with a different payload`;
   return new DuplicateEventError(eventId, "event_key_reused", detail);
 }
 
 /**
- * The entry for the shared memory of publishes, valid as long as the store's key. Null if the result says nothing
- * about a key.
+ * The entry for the shared memory of publishes. Valid for as long as the store keeps the key. Null if the result says
+ * nothing about a key.
  */
 export function rememberedEntry(draft: Draft, result: PublishResult): PublishEntry | null {
   const { event, dedupUntil } = draft.command;
@@ -173,5 +173,5 @@ export function inProgress(): PosthornError {
   );
 }
 
-/** WDS-115: a publisher's key is remembered this long. */
+/** How long a publisher's key is remembered (WDS-115). */
 export const dedupMs = 86_400_000;

@@ -25,7 +25,7 @@ export interface EventGateOptions {
   readonly payloadBytesMax: number;
 }
 
-/** The published payload: JSON as its publisher wrote it, or bytes of any media type (EDS-2-1). */
+/** The published payload: JSON exactly as its publisher wrote it, or bytes of any media type (EDS-2-1). */
 export type AcceptedPayload =
   | { readonly kind: "data"; readonly dataJson: string; readonly metadataJson: string | null }
   | { readonly kind: "raw"; readonly contentType: string; readonly body: Uint8Array };
@@ -39,9 +39,9 @@ export interface AcceptedInput {
   readonly payload: AcceptedPayload;
   readonly trace: TraceContext | null;
   readonly relayed: Relayed | null;
-  /** How long its key is remembered, if that differs from the default. */
+  /** How long the key is remembered, if that differs from the default. */
   readonly dedupMs?: number;
-  /** For events of the gateway. */
+  /** Set for events of the gateway. */
   readonly request?: RelayedEvent["request"];
 }
 
@@ -56,7 +56,10 @@ export class EventGate {
     this.#options = options;
   }
 
-  /** Await this until it returns null, before `accept`: the schema of the type may have to be loaded and compiled. */
+  /**
+   * Call before `accept`, and await the result until it is null. The schema of the type may have to be loaded and
+   * compiled.
+   */
   prepare(scope: Scope, input: PublishInput): Promise<void> | null {
     const { eventType, raw } = input;
     const tenantId = tenantOf(scope, input);
@@ -107,7 +110,7 @@ export class EventGate {
   ): AcceptedPayload | PosthornError {
     const dataJson = given.data.text ?? jsonOf("data", given.data.value);
     if (dataJson instanceof PosthornError) return dataJson;
-    // A UTF-16 unit becomes at most three bytes of UTF-8, so short texts need no count.
+    // A UTF-16 unit becomes at most three bytes of UTF-8, so the bytes of short strings need not be counted.
     const isShort = dataJson.length * 3 <= largePayloadBytes;
     const tooLarge = this.#tooLarge(isShort ? dataJson.length : Buffer.byteLength(dataJson));
     if (tooLarge !== null) return tooLarge;
@@ -127,7 +130,9 @@ export class EventGate {
     return this.#tooLarge(body.byteLength) ?? { kind: "raw", contentType, body };
   }
 
-  /** The payload is the event's `data` as its publisher wrote it, in UTF-8, or the raw bytes (WDS-116, WDS-200). */
+  /**
+   * The payload is the event's `data` in UTF-8, exactly as its publisher wrote it, or the raw bytes (WDS-116, WDS-200).
+   */
   #tooLarge(bytes: number): PosthornError | null {
     const bytesMax = this.#options.payloadBytesMax;
     if (bytes > bytesMax) return new PayloadTooLargeError(bytes, bytesMax);
@@ -160,7 +165,8 @@ function readGiven(field: string, value: unknown, text: unknown, bytesMax: numbe
   if (text === undefined) return { value, text: null };
   if (value !== undefined)
     throw notReadable({ field, message: `cannot be given together with ${field}Json` });
-  if (typeof text !== "string") throw notReadable({ field: `${field}Json`, message: "must be a JSON text" });
+  if (typeof text !== "string")
+    throw notReadable({ field: `${field}Json`, message: "must be a string that contains JSON" });
   // Checked before parsing; the exact length in bytes is checked later.
   if (text.length > bytesMax) throw new PayloadTooLargeError(Buffer.byteLength(text), bytesMax);
   return readJsonText(text, eventJsonBounds, { what: `${field}Json`, field });
@@ -213,8 +219,9 @@ function envelopeTooLarge({ links }: PublishInput, metadataJson: string | null):
 }
 
 /**
- * Data that a repeat must share with the original; never the time of the call. JSON is compared as written except for
- * whitespace between tokens: numbers that a double cannot distinguish make different events.
+ * Data that a repeat must share with the original, which excludes the time of the call. JSON is compared as written
+ * except for whitespace between tokens. Numbers whose difference a double cannot represent therefore make different
+ * events.
  */
 export function fingerprint(accepted: AcceptedInput): string {
   const { input, payload } = accepted;

@@ -3,8 +3,8 @@ import type { Directory } from "../endpoint/directory.ts";
 import type { EngineContext } from "../engine-options.ts";
 
 /**
- * Writes the deliveries of large events that did not fit into the first transaction, part by part. It yields to other
- * commits and the event loop in between. Upkeep finds the parts left by a dead process.
+ * Writes the deliveries of large events that did not fit into the first transaction, part by part. Between parts, it
+ * yields to other commits and to the event loop. Upkeep finds the parts left by a dead process.
  */
 export class FanOuts {
   readonly #context: Pick<EngineContext, "store" | "clock" | "telemetry">;
@@ -33,7 +33,7 @@ export class FanOuts {
     );
   }
 
-  /** Resolves once no part is left. */
+  /** Writes parts until none is left. */
   run(): Promise<void> {
     this.#running ??= this.#run().finally(() => (this.#running = null));
     return this.#running;
@@ -63,5 +63,5 @@ export class FanOuts {
   }
 }
 
-/** The pause is as long as a part took, so that others get at least half of the time. */
+/** The pause is as long as the part took, so that other work gets at least half of the time. */
 const restMsMax = 250;

@@ -18,7 +18,7 @@ function keyOf(idempotencyKey: string): PublishKey {
   return { tenantId: "acme", idempotencyKey };
 }
 
-/** One process with a shared state in memory. `calls` contains the keys of each call. */
+/** One process with a shared state in memory. `calls` contains the keys passed in each call. */
 function scene() {
   const clock = new ManualClock();
   const memory = new SharedMemory({ now: () => clock.now() });

@@ -14,8 +14,8 @@ interface Question {
 }
 
 /**
- * Recent publishes by key of all processes, so that a repeat costs no store query (WDS-174). The store remains
- * authoritative for keys that are not found here. All queries of one turn of the event loop are one call.
+ * Recent publishes of all processes, by key, so that a repeat costs no store query (WDS-174). The store remains
+ * authoritative for keys that are not found here. All queries of one turn of the event loop share one call.
  */
 export class KnownPublishes {
   readonly #context: Pick<EngineContext, "clock" | "telemetry">;
@@ -34,7 +34,7 @@ export class KnownPublishes {
     this.#state = state;
   }
 
-  /** The publish with this key; null if it is not known here, or not in time. Never rejects. */
+  /** The publish with this key. Null if it is not known here, or not found in time. Never rejects. */
   recall(key: PublishKey): Promise<RememberedPublish | null> {
     if (this.#isPaused || !this.#state.isAvailable) return Promise.resolve(null);
     return new Promise((answer) => {
@@ -43,14 +43,14 @@ export class KnownPublishes {
     });
   }
 
-  /** Call once it is committed. An entry that cannot be sent is dropped. */
+  /** Call once the publish is committed. An entry that cannot be sent is dropped. */
   remember(entry: PublishEntry): void {
     if (!this.#state.isAvailable) return;
     this.#committed.push(entry);
     if (this.#committed.length === 1) this.#context.clock.defer(() => this.#remember());
   }
 
-  /** Waiting callers use the store instead. */
+  /** Makes waiting callers use the store instead. */
   pause(): void {
     this.#isPaused = true;
     for (const asked of [this.#asked, ...this.#waiting]) for (const { answer } of asked) answer(null);
@@ -98,5 +98,5 @@ export class KnownPublishes {
   }
 }
 
-/** A publisher waits at most this long, because the store has the same information. */
+/** Maximum wait of a publisher. It is short because the store has the same information. */
 const recallMsMax = 50;

@@ -24,9 +24,9 @@ export type ComposeNotifications = (
 type RelayOptions = Pick<EngineOptions, "store" | "schedules" | "delivers" | "clock" | "telemetry">;
 
 /**
- * Publishes operational events that wait in the store: to webhooks of their tenant and of the operator that subscribe
- * to them, and as notifications to people. One process at a time does this. The key of an event is also the key of
- * its publish, so an event that was published right before a crash is not published again.
+ * Publishes operational events that wait in the store. They go to subscribed webhooks of their tenant and of the
+ * operator, and to people as notifications. One process at a time does this. The key of an event is also the key of its
+ * publish, so an event that was published right before a crash is not published again.
  */
 export class OperationalRelay {
   readonly #options: RelayOptions;
@@ -54,7 +54,7 @@ export class OperationalRelay {
     this.#directory = directory;
     this.#publisher = publisher;
     this.#ownership = ownership;
-    // Other processes may write events, so this one must poll.
+    // Whether other processes may write events, so that this one must poll.
     const isShared = store.ownership !== undefined;
     this.events = new OperationalEvents(touch, () => this.stored());
     this.#loop = new Loop({
@@ -75,7 +75,7 @@ export class OperationalRelay {
     if (this.#queue !== null) this.#loop.soon(0);
   }
 
-  /** There are new events. */
+  /** New events were stored. */
   stored(): void {
     if (this.#queue !== null) this.#loop.soon(0);
   }
@@ -123,7 +123,7 @@ export class OperationalRelay {
     if (tenantId !== operatorTenantId) await this.#publishTo(operatorTenantId, event);
   }
 
-  /** Stores nothing without subscribers. */
+  /** Without subscribers, nothing is stored. */
   async #publishTo(tenantId: string, event: OperationalEvent): Promise<void> {
     const endpoints = (): readonly Endpoint[] => this.#listeners(tenantId, event);
     if (endpoints().length === 0) return;
@@ -135,7 +135,7 @@ export class OperationalRelay {
       );
     } catch (error) {
       if (!(error instanceof PosthornError) || error instanceof UnavailableError) throw error;
-      // It is a duplicate or cannot be published. Do not block later events.
+      // The event is a duplicate or cannot be published. It must not block later events.
       this.#options.telemetry.log.warn({ err: error.message, key }, "an operational event was rejected");
     }
   }

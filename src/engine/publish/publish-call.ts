@@ -1,4 +1,4 @@
-/** Input and output of publishing. */
+/** The input and output types of publishing. */
 import type { DeliveryOrigin, Priority } from "../../domain/delivery.ts";
 import type { PosthornError } from "../../domain/errors.ts";
 import type { Relayed } from "../../features/gateway/relayed.ts";
@@ -12,12 +12,12 @@ export interface RawContent {
   readonly body: Uint8Array;
 }
 
-/** `data` and `metadata` may also be parsed JSON together with its text. */
+/** `data` and `metadata` may also be parsed JSON together with the JSON text. */
 export interface PublishInput {
   readonly eventType: string;
   /** An object; omit it if `dataJson` or `raw` is given. Sent as serialized by `JSON.stringify`. */
   readonly data?: unknown;
-  /** Instead of `data`: its JSON text, which is sent unchanged. */
+  /** JSON text that replaces `data` and is sent unchanged. */
   readonly dataJson?: string;
   readonly raw?: RawContent;
   /** Defaults to the scope's tenant, or `default` for an administrator. */
@@ -28,7 +28,7 @@ export interface PublishInput {
   readonly idempotencyKey?: string;
   readonly priority?: Priority;
   readonly metadata?: Readonly<Record<string, unknown>> | JsonText;
-  /** Instead of `metadata`: its JSON text, which is sent unchanged. */
+  /** JSON text that replaces `metadata` and is sent unchanged. */
   readonly metadataJson?: string;
   readonly links?: readonly EventLink[];
   /** The publisher's trace context (W3C Trace Context); sent with every request. */
@@ -47,7 +47,7 @@ export interface PublishReceipt {
   readonly sequenceNumber: number;
   /** Total number of deliveries. */
   readonly deliveries: number;
-  /** Number of deliveries that are written in the next moments; absent if all are written. */
+  /** Number of deliveries that will be written within moments; absent if all are written. */
   readonly deliveriesFollowing?: number;
   readonly duplicate: boolean;
 }
@@ -69,11 +69,11 @@ export interface RelayedEvent {
   readonly key: string;
   /** How long the key is remembered. */
   readonly dedupMs: number;
-  /** The target webhooks, regardless of subscriptions. Missing or deleted webhooks are skipped. */
+  /** The target webhooks, regardless of their subscriptions. Missing or deleted webhooks are skipped. */
   readonly targets: readonly RelayedTarget[];
   /**
-   * Creates the row of the request log once the event has an ID; written together with the event, but not for a
-   * repeat.
+   * Creates the row of the request log once the event has an ID. The row is written together with the event, but not
+   * for a repeat.
    */
   readonly request: (eventId: string) => ReceivedRequest;
 }
@@ -84,18 +84,18 @@ export interface RelayedTarget {
   readonly delayMs: number;
 }
 
-/** An event of Posthorn itself, for example that a webhook was disabled. */
+/** An event of Posthorn itself, such as that a webhook was disabled. */
 export interface SystemEvent {
   readonly tenantId: string;
-  /** Starts with `posthorn.`; only webhooks that name it (or `posthorn.*`) receive it. */
+  /** Starts with `posthorn.`. Only webhooks that subscribe to it by name (or to `posthorn.*`) receive it. */
   readonly eventType: string;
   readonly data: Readonly<Record<string, unknown>>;
-  /** Deliver only to this webhook, regardless of its subscriptions. */
+  /** If set, the event is delivered only to this webhook, regardless of its subscriptions. */
   readonly onlyWebhookId: string | null;
-  /** As with application events, a second event with the same key is ignored. */
+  /** A second event with the same key is ignored, as for application events. */
   readonly idempotencyKey?: string;
-  /** `data` is the whole body. */
+  /** Whether `data` is the whole body. */
   readonly isBare?: boolean;
-  /** Origin of its delivery to `onlyWebhookId`; default `test`. */
+  /** Origin of the delivery to `onlyWebhookId`; `test` by default. */
   readonly origin?: DeliveryOrigin;
 }

@@ -69,12 +69,12 @@ export interface PublisherOptions extends EventGateOptions {
 interface Target {
   readonly endpoints: () => readonly Endpoint[];
   readonly origin: DeliveryOrigin;
-  /** Minimum delay of a delivery, by webhook ID. */
+  /** Minimum delays of deliveries, by webhook ID. */
   readonly delaysMs?: ReadonlyMap<string, number>;
 }
 
 /**
- * Publishing: validates, deduplicates, finds the webhooks, renders the body once, and answers after the commit.
+ * Publishing: validates, deduplicates, finds the webhooks, renders the body once, and responds after the commit.
  *
  * Only the accepted input waits for the transaction. Deliveries are drafted when the transaction is composed, so that
  * those of a large batch never exist at the same time.
@@ -85,7 +85,9 @@ export class Publisher {
   readonly #options: PublisherOptions;
   readonly #gate: EventGate;
   readonly #eventRowsMax: number;
-  /** Keys of publishes whose commit is running: `tenant\nkey` (WDS-115; 409 while in progress). */
+  /**
+   * Keys of publishes whose commit is running, as `tenant\nkey`. A second publish gets a 409 in the meantime (WDS-115).
+   */
   readonly #running = new Set<string>();
   #isStopped = false;
 
@@ -95,7 +97,7 @@ export class Publisher {
     this.#eventRowsMax = options.eventRowsMax ?? fanOutRows;
   }
 
-  /** Rejects publishes of applications from now on; events of the system are still accepted. */
+  /** Rejects publishes of applications from now on. System events are still accepted. */
   stop(): void {
     this.#isStopped = true;
   }
@@ -111,7 +113,7 @@ export class Publisher {
     if (this.#isStopped) throw new UnavailableError("the server is shutting down");
   }
 
-  /** Repeats if the type was changed in between. */
+  /** Repeats the call if the type was changed in between. */
   async #prepare(scope: Scope, input: PublishInput, first: Promise<void>): Promise<void> {
     try {
       for (let reading: Promise<void> | null = first; reading !== null; ) {
@@ -132,7 +134,7 @@ export class Publisher {
     return this.#store(accepted);
   }
 
-  /** Queries the shared memory first. Only repeats are answered from it. */
+  /** Queries the shared memory first. Only repeats are served from it. */
   async #publishKeyed(
     accepted: AcceptedInput,
     knownPublishes: KnownPublishes,
@@ -157,8 +159,8 @@ export class Publisher {
   }
 
   /**
-   * Publishes a few events at a time, so that other requests get their turns and little waits for the store. The
-   * whole request shares one budget for schema validation.
+   * Publishes events in small batches, so that other requests are served in between and few events wait for the store.
+   * All events of the request share one budget for schema validation.
    */
   async publishMany(scope: Scope, inputs: readonly PublishInput[]): Promise<PublishEntry[]> {
     this.#refuseWhenStopped();
@@ -317,7 +319,7 @@ export class Publisher {
     };
   }
 
-  /** Leases a delivery that may be sent at once. */
+  /** Leases a delivery that may be sent immediately. */
   #reserve(lane: Lane, priority: Priority, bytes: number): boolean {
     const { reservations } = this.#options.dispatcher;
     return reservations.reserve(lane, lane.tier(priority), bytes);
@@ -376,7 +378,7 @@ export class Publisher {
       const delivery = draft.deliveries[index] as NewDelivery;
       const lane = draft.lanes[index] as Lane;
       const lease = accepted?.leases[index] ?? noLease;
-      // Lease token 0: another process was faster, and its delivery goes first.
+      // Lease token 0: another process was faster, and its delivery comes first.
       const isLeased = delivery.claim && lease.leaseToken > 0;
       if (delivery.claim && !isLeased) dispatcher.reservations.cancel(lane);
       if (accepted === null) continue;
@@ -393,8 +395,9 @@ export class Publisher {
 }
 
 /**
- * Splits endpoints into those whose deliveries are written with the event, and the others. All ordered webhooks are
- * in the first group, because a row written later would be overtaken by that of a younger event in the same lane.
+ * Splits endpoints into those whose deliveries are written with the event, and those whose deliveries follow. All
+ * ordered webhooks are in the first group, because a younger event in the same lane could overtake a row that is
+ * written later.
  */
 function firstOf(
   endpoints: readonly Endpoint[],
@@ -426,7 +429,7 @@ function priorityOf({ input }: AcceptedInput): Priority {
   return input.priority ?? "normal";
 }
 
-/** Approximate size of its body. */
+/** Approximate size of the event's body. */
 function bytesOf({ payload }: AcceptedInput): number {
   return payload.kind === "raw" ? payload.body.length : payload.dataJson.length;
 }

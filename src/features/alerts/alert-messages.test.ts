@@ -13,7 +13,7 @@ const firing: AlertRecord = {
   rule: "queue-deep",
   ruleTenantId: null,
   severity: "critical",
-  title: "Many deliveries wait",
+  title: "Many deliveries are waiting",
   audience: "operator",
   tenantId: null,
   webhookId: null,
@@ -56,9 +56,9 @@ test("a message says what fires and what has ended, in the language of its chann
   const wording = new Wording();
   const message = { ...group, fired: [firing], resolved: [over] };
   const [english, german] = [alertContent(message, "en", wording), alertContent(message, "de", wording)];
-  assert.equal(english.subject, "Alert: Many deliveries wait (and 1 more)");
+  assert.equal(english.subject, "Alert: Many deliveries are waiting (and 1 more)");
   assert.equal(german.subject, "Alarm: Viele Zustellungen warten (und 1 weitere)");
-  assert.match(english.text, /Resolved: Many deliveries wait: 10001 deliveries wait, lasted 5 min/);
+  assert.match(english.text, /Resolved: Many deliveries are waiting: 10001 deliveries wait, lasted 5 min/);
   assert.match(
     german.text,
     /^Alarm: Viele Zustellungen warten: 10001 deliveries wait, seit 1970-01-01 00:00 UTC$/m,
@@ -67,7 +67,7 @@ test("a message says what fires and what has ended, in the language of its chann
   const end = alertContent({ ...message, fired: [] }, "en", wording);
   assert.deepEqual(
     [end.subject, end.severity, end.resolves],
-    ["Resolved: Many deliveries wait", "info", true],
+    ["Resolved: Many deliveries are waiting", "info", true],
   );
 });
 

@@ -9,13 +9,13 @@ import { type AlertRecord, type AlertRule, exceeds, isOfInstallation, nextRecord
 export interface AlertPreview {
   readonly from: number;
   readonly to: number;
-  /** Number of times it would have fired. */
+  /** Number of times the rule would have fired. */
   readonly fired: number;
   readonly firingMs: number;
   readonly points: readonly PreviewPoint[];
 }
 
-/** `value` is null without data. */
+/** `value` is null if there is no data. */
 export interface PreviewPoint {
   readonly at: number;
   readonly value: number | null;
@@ -28,7 +28,7 @@ interface Point {
 }
 
 const previewMs = 7 * stepMs.day;
-/** Minutes are kept for two days; earlier days are evaluated per hour. */
+/** Statistics per minute are kept for two days; earlier days are evaluated per hour. */
 const minutesMs = 47 * stepMs.hour;
 const gridMsMin = 5 * stepMs.minute;
 const rowsMax = 50_000;
@@ -123,7 +123,7 @@ function startsOf(from: number, to: number, everyMs: number): readonly number[] 
   );
 }
 
-/** Uses the state machine of the live evaluation. */
+/** Uses the same state machine as the live evaluation. */
 function simulated(
   rule: AlertRule,
   points: readonly Point[],

@@ -15,7 +15,7 @@ const minute = bucketAt(now, "minute");
 
 const unknown = Object.fromEntries(gaugeNames.map((name) => [name, null])) as unknown as GaugeReading;
 
-/** Samples of one process's lag, 15 s apart. */
+/** Samples of the event loop lag of one process, 15 s apart. */
 function spanOfSamples(...samples: readonly number[]): GaugeSpan {
   const spans = samples.map((oldest_due_ms, index) =>
     spanOf({ ...unknown, oldest_due_ms }, minute + index * 15_000),

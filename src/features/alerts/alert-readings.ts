@@ -40,12 +40,12 @@ export class AlertReadings {
     return this.#once("depth", () => this.#store.deliveries.depth());
   }
 
-  /** Totals by subject or tenant; a single entry with the key null for a query over everything. */
+  /** Totals by subject or tenant. A query over everything returns a single entry with the key null. */
   counts(query: StatisticsQueryOf): Promise<ReadonlyMap<string | null, Counts>> {
     return this.#once(JSON.stringify(query), async () => addedUp(await this.#rows(query), query.of.level));
   }
 
-  /** Start of the counts that are not stored yet; null if there are none. */
+  /** Start of the counts that are not stored yet; null if all counts are stored. */
   async unwrittenSince(): Promise<number | null> {
     return (await this.progress()).unwrittenSince;
   }
@@ -54,19 +54,19 @@ export class AlertReadings {
     return this.#once("progress", () => this.#store.statistics.progress());
   }
 
-  /** Share of slots in use in the latest minute with data; null if there is none. */
+  /** Share of slots in use in the latest minute with data; null if there is no data. */
   requestSlotsUsed(): Promise<number | null> {
     return this.#newest(requestSlotsUsedOf);
   }
 
-  /** The largest value of any process in the latest minute with data; null if there is none. */
+  /** The largest value of any process in the latest minute with data; null if there is no data. */
   largest(name: GaugeName): Promise<number | null> {
     return this.#newest((spans) => summaryOf(name, spans)?.max ?? null);
   }
 
   /**
-   * The largest value that persisted for at least two samples of a process that reported in the latest minute: the
-   * minimum per process, then the maximum over processes. A single sample may catch a moment between two requests. Null
+   * The largest value that persisted for at least two samples of one process. Takes the minimum per process, then the
+   * maximum over all processes that reported in the latest minute. A single sample may fall between two requests. Null
    * if no process took two samples.
    */
   async lasting(name: GaugeName): Promise<number | null> {
@@ -132,12 +132,12 @@ export class AlertReadings {
   }
 }
 
-/** Consecutive samples required for a reading. */
+/** Number of consecutive samples required for a reading. */
 const samplesMin = 2;
 /** Samples are written at the end of each minute. */
 const gaugesMs = 3 * stepMs.minute;
 
-/** For active or waiting requests, whichever is closer to its limit; null if no process has slots. */
+/** For active or waiting requests, whichever number is closer to its limit; null if no process has slots. */
 export function requestSlotsUsedOf(spans: readonly GaugeSpan[]): number | null {
   const shares = (
     [
@@ -187,7 +187,7 @@ export function bucketsOf({ metric, tenantId, webhookId, eventType }: Measured):
   return { kind, of: tenantId === null ? { level: "all" } : { level: "tenants", tenantIds: [tenantId] } };
 }
 
-/** The value of the metric in a window; null without data. */
+/** The value of the metric in a window; null if there is no data. */
 export function countedValue({ metric, attemptsMin }: Measured, counts: Counts): number | null {
   const attempts = attemptsOf(counts);
   switch (metric) {

@@ -38,7 +38,9 @@ const aboutTenants: ReadonlySet<string> = new Set([
   "silent_publisher",
 ]);
 
-/** The visible rules: for an administrator those of the operator or of the given tenant, for a tenant its own. */
+/**
+ * The visible rules. An administrator sees the operator's rules or those of the given tenant; a tenant sees its own.
+ */
 function visibleRules(rules: readonly AlertRule[], tenantId: string | null): readonly AlertRule[] {
   if (tenantId === null) return rules.filter((rule) => rule.tenantId === null);
   return rules.filter((rule) =>
@@ -70,9 +72,9 @@ function judgeRule(rule: AlertRuleName & { readonly input: AlertRuleInput }, pro
     });
   const countsDeliveries = metric !== "published" && !isOfInstallation(metric);
   if (webhookId !== null && !countsDeliveries)
-    problems.contradiction(["webhook_id", "metric"], "can be combined only for metrics of deliveries");
+    problems.contradiction(["webhook_id", "metric"], "can be combined only if the metric counts deliveries");
   if (eventType !== null && metric !== "published")
-    problems.contradiction(["event_type", "metric"], "can be combined only for published");
+    problems.contradiction(["event_type", "metric"], "can be combined only if the metric is published");
   if (eventType !== null && tenantId === null)
     problems.add({ field: "event_type", message: "requires the tenant_id of the type" });
 }
@@ -93,7 +95,7 @@ interface AlertsOptions {
   readonly clock: Clock;
 }
 
-/** `tenantId` is null for the operator's rules, or the caller's own. */
+/** A null `tenantId` selects the operator's rules for an administrator, and the tenant's own rules for a tenant. */
 interface AlertRuleTarget {
   readonly tenantId: string | null;
   readonly name: string;
@@ -115,7 +117,7 @@ export interface AlertView {
 
 const rulesMax = 200;
 
-/** Rules, alerts and mutes, as managed by people. */
+/** Manages rules, alerts and mutes on behalf of people. */
 export class Alerts {
   readonly #options: AlertsOptions;
 

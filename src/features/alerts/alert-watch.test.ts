@@ -49,7 +49,7 @@ class Scene {
     });
   }
 
-  /** Advances the clock and waits for the round that this triggers. */
+  /** Advances the clock and waits for the round that this starts. */
   async pass(ms: number): Promise<void> {
     this.clock.advance(ms);
     for (let turns = 0; turns < 3; turns += 1) await this.clock.turn();
@@ -68,7 +68,7 @@ class Scene {
     const answering =
       <Answer>(answer: () => Answer) =>
       async (): Promise<Answer> => {
-        if (this.isAway) throw new Error("the database does not answer");
+        if (this.isAway) throw new Error("the database does not respond");
         return answer();
       };
     return {

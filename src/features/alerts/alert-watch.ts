@@ -65,7 +65,7 @@ function worstOf(alerts: readonly AlertRecord[]): NotificationSeverity {
   return severities.findLast((severity) => alerts.some((alert) => alert.severity === severity)) ?? "info";
 }
 
-/** Operational events for the alerts that channels are notified of. */
+/** Operational events for the alerts that notification channels receive. */
 export function alertEvents(messages: readonly AlertMessage[], now: number): readonly OperationalEvent[] {
   return messages.flatMap(({ fired, resolved }) => [
     ...fired.map((alert) => eventOf(alert, "posthorn.alert.fired", now)),
@@ -108,7 +108,7 @@ interface AlertWatchOptions {
   readonly wording: Wording;
   /** For operational events. */
   readonly events: Pick<NotificationQueue, "appendEvents">;
-  /** Only one of several schedulers evaluates at a time; null if there is only one. */
+  /** Ensures that only one of several schedulers evaluates at a time; null if there is only one scheduler. */
   readonly leaderships: Pick<Leaderships, "acquire" | "resign"> | null;
   readonly nextId: () => string;
   readonly clock: Clock;
@@ -117,10 +117,10 @@ interface AlertWatchOptions {
 
 /** Retry interval while the store is unavailable. */
 const askAgainMs = 3_000;
-/** Threshold of WDS-205. */
+/** Threshold from WDS-205. */
 const storeFailuresMax = 5;
 const leadership = { name: "alerts", forMs: 60_000 };
-/** Alerts that ended earlier are not announced. */
+/** Alerts that ended longer ago than this are not announced. */
 const endedLatelyMs = 86_400_000;
 const historyMs = 90 * 86_400_000;
 const forgottenAtOnce = 500;
@@ -209,7 +209,7 @@ export class AlertWatch {
         else if (record !== null) open.set(key, { ...record, state: "pending" });
       }
     }
-    // The remaining alerts belong to deleted or disabled rules, or ended before they fired.
+    // The remaining alerts ended before they fired, or their rule was deleted or disabled.
     const gone = [...open.values()].filter(({ state }) => state === "pending").map(({ id }) => id);
     const orphans = [...open.values()]
       .filter(({ state }) => state === "firing")
@@ -218,7 +218,7 @@ export class AlertWatch {
     return { records: all.map((record) => inhibited(record, all)), gone };
   }
 
-  /** The outage could not be recorded while it lasted. */
+  /** The outage could not be recorded while it was in progress. */
   #storeWasAway(rule: AlertRule, now: number): readonly AlertObservation[] {
     if (rule.source !== "store" || this.#storeFailingSince === null) return [];
     if (this.#storeFailures < rule.threshold) return [];
@@ -235,7 +235,7 @@ export class AlertWatch {
   ): Promise<readonly AlertRecord[]> {
     if (messages.length === 0) return records;
     const drafts = messages.map((message) => ({
-      // Deduplicates a message that is repeated after a crash.
+      // Deduplicates a message that is queued again after a crash.
       key: `alert ${[...message.fired, ...message.resolved].map(({ id, state }) => `${state[0]}${id}`).join(" ")}`.slice(
         0,
         500,

@@ -1,9 +1,9 @@
-/** Alert rules as data, both the built-in rules and custom ones. */
+/** Defines alert rules as data, both the built-in rules and custom ones. */
 
 export const alertSeverities = ["info", "warning", "critical"] as const;
 type AlertSeverity = (typeof alertSeverities)[number];
 
-/** Metrics for custom rules. The last three describe the whole installation. */
+/** Metrics for custom rules. The last three apply to the whole deployment. */
 export const alertMetrics = [
   "failure_rate",
   "attempts",
@@ -17,7 +17,7 @@ export const alertMetrics = [
 export type AlertMetric = (typeof alertMetrics)[number];
 const installationMetrics: ReadonlySet<string> = new Set(["waiting", "dead_letters", "request_slots_used"]);
 
-/** Whether the metric describes the whole installation and cannot be limited to one tenant. */
+/** Whether the metric applies to the whole deployment and cannot be limited to one tenant. */
 export function isOfInstallation(metric: AlertMetric): boolean {
   return installationMetrics.has(metric);
 }
@@ -49,7 +49,7 @@ export type AlertSource =
 
 export interface AlertRule {
   readonly name: string;
-  /** Tenant that owns the rule; null for the operator's rules and the built-in ones. */
+  /** Tenant that owns the rule; null for the operator's rules and the built-in rules. */
   readonly tenantId: string | null;
   readonly isDefault: boolean;
   readonly title: string;
@@ -59,7 +59,7 @@ export interface AlertRule {
   readonly metric: AlertMetric | null;
   readonly comparison: AlertComparison;
   readonly threshold: number;
-  /** Length of the window, for sources that have one. */
+  /** Length of the window, for sources that use a window. */
   readonly windowMs: number;
   /** How long the rule must hold before the alert fires. */
   readonly forMs: number;
@@ -67,7 +67,7 @@ export interface AlertRule {
   readonly keepFiringForMs: number;
   /** Minimum attempts in the window; with fewer, rates are not evaluated. */
   readonly attemptsMin: number;
-  /** Limits the rule to this webhook or this event type; null means all of them. */
+  /** Limits the rule to this webhook or this event type; null means no limit. */
   readonly webhookId: string | null;
   readonly eventType: string | null;
   /** Whose channels are notified: the operator's, or those of the tenant that the alert is about. */
@@ -98,7 +98,8 @@ export const alertStates = ["pending", "firing", "resolved"] as const;
 export type AlertState = (typeof alertStates)[number];
 
 /**
- * One subject for which a rule holds, from when it began to hold. Kept as history after it resolves. Unix milliseconds.
+ * One subject for which a rule holds, starting when the rule began to hold. Kept as history after it resolves. Times
+ * are Unix milliseconds.
  */
 export interface AlertRecord {
   readonly id: string;
@@ -108,7 +109,7 @@ export interface AlertRecord {
   readonly severity: AlertSeverity;
   readonly title: string;
   readonly audience: AlertRule["audience"];
-  /** Tenant that the alert is about; null for the installation. */
+  /** Tenant that the alert is about; null for the deployment. */
   readonly tenantId: string | null;
   readonly webhookId: string | null;
   /** Identifies one subject among all that the rule evaluates. */
@@ -122,7 +123,7 @@ export interface AlertRecord {
   readonly lastHeldAt: number;
   readonly firedAt: number | null;
   readonly resolvedAt: number | null;
-  /** When recipients were notified that it fired, and that it resolved. */
+  /** When recipients were notified that the alert fired, and that it resolved. */
   readonly firedToldAt: number | null;
   readonly resolvedToldAt: number | null;
   /** The rule whose firing alert explains this one. */
@@ -135,13 +136,13 @@ export interface AlertObservation {
   readonly webhookId: string | null;
   readonly subject: string;
   readonly value: number;
-  /** One sentence for readers. */
+  /** One human-readable sentence. */
   readonly summary: string;
 }
 
-/** Mutes one alert until a point in time. */
+/** Mutes one alert until a given time. */
 export interface AlertMute {
-  /** The key from `alertKey`. */
+  /** The key returned by `alertKey`. */
   readonly key: string;
   readonly until: number;
   readonly reason: string | null;
@@ -153,8 +154,8 @@ export function alertKey(of: Pick<AlertRecord, "rule" | "ruleTenantId" | "subjec
 }
 
 /**
- * The next state of an alert: `pending` until the rule has held for `forMs`, then `firing`, then `resolved` once it has
- * not held for `keepFiringForMs`. Null if the alert ended before it fired; nothing is kept then.
+ * The next state of an alert: `pending` until the rule has held for `forMs`, then `firing`, then `resolved` once the
+ * rule has not held for `keepFiringForMs`. Null if the alert ended before it fired; such alerts are not stored.
  */
 export function nextRecord(
   record: AlertRecord | null,

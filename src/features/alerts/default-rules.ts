@@ -117,7 +117,7 @@ export const defaultAlertRules: readonly AlertRule[] = [
     severity: "warning",
     source: "payload_growth",
     description:
-      "The mean payload size of the last hour exceeds that of the seven days before by this factor, and 20,000 bytes.",
+      "The mean payload size of the last hour exceeds 20,000 bytes and, by this factor, the mean of the seven days before.",
     threshold: 2,
     runbook: null,
   }),
@@ -135,7 +135,7 @@ export const defaultAlertRules: readonly AlertRule[] = [
     severity: "warning",
     source: "retention",
     description:
-      "No maintenance run has finished for this many seconds: it fails, or more is stored than it can remove.",
+      "No maintenance run has finished for this many seconds: either the runs fail, or more data is stored than they can remove.",
     threshold: 3_600,
     forMs: minute,
   }),
@@ -143,7 +143,7 @@ export const defaultAlertRules: readonly AlertRule[] = [
     name: "disk-low",
     severity: "warning",
     source: "disk",
-    description: "The disk with the data folder is fuller than this share. Does not cover PostgreSQL's disk.",
+    description: "The disk with the data folder is fuller than this share. PostgreSQL's disk is not covered.",
     threshold: 0.9,
     forMs: minute,
   }),
@@ -195,8 +195,8 @@ export const defaultAlertRules: readonly AlertRule[] = [
 ];
 
 /**
- * While the source alert fires, the alerts that it explains are not announced. `webhook`: only those of the same
- * webhook.
+ * While the source alert fires, the alerts that it explains are not announced. `webhook` limits this to alerts of the
+ * same webhook.
  */
 const alertInhibitions: readonly {
   readonly source: string;
@@ -255,7 +255,7 @@ export function customRule({
   };
 }
 
-/** Converts the input to the units of a rule. */
+/** Converts the durations of the input from seconds to milliseconds. */
 export function inUnitsOfRule(input: AlertRuleInput): Partial<AlertRule> {
   const { windowSeconds, forSeconds, keepFiringForSeconds, ...same } = input;
   const ms = (seconds: number | undefined) => (seconds === undefined ? seconds : seconds * 1_000);
@@ -279,7 +279,7 @@ export interface AlertMessage {
 
 const never = Number.NEGATIVE_INFINITY;
 
-/** Minimum interval between two messages to one group. */
+/** Minimum interval between two messages about the same group. */
 export const messageEveryMs = 300_000;
 
 /** The rule whose firing alert explains this one; null if there is none. */
@@ -318,8 +318,8 @@ export function mutedUntil(record: AlertRecord, { rules, mutes, now }: Mutes): n
 }
 
 /**
- * The notifications that are due now. The alerts of one tenant form a group, and a group gets one message in five
- * minutes. A resolution is announced only if the firing was.
+ * The notifications that are due now. The alerts of one tenant form a group, and each group gets at most one message in
+ * five minutes. A resolution is announced only if the alert's firing was announced.
  */
 export function dueMessages(records: readonly AlertRecord[], muting: Mutes): readonly AlertMessage[] {
   const { now } = muting;

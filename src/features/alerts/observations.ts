@@ -20,7 +20,7 @@ export interface AlertSources {
   readonly store: Pick<Store, "statistics" | "deliveries" | "ownership">;
   readonly access: Pick<EngineAccess, "webhooks" | "webhook" | "refresh">;
   readonly tenants: Pick<TenantDirectory, "all">;
-  /** Null without a queue. */
+  /** Null if there is no queue. */
   readonly queue: Pick<WorkQueue, "isConnected"> | null;
   readonly sharedState: Pick<SharedState, "isAvailable"> | null;
 }
@@ -30,7 +30,7 @@ interface Looking {
   readonly rule: AlertRule;
   readonly readings: AlertReadings;
   readonly sources: AlertSources;
-  /** Webhooks with an open alert of this rule after the last round, by any process. */
+  /** Webhooks that had an open alert of this rule after the last round, which any process may have run. */
   readonly webhookIds: readonly string[];
 }
 
@@ -41,7 +41,7 @@ export async function observe(looking: Looking): Promise<readonly AlertObservati
   return (await bySource[looking.rule.source](looking)).slice(0, observationsMax);
 }
 
-/** Per rule: more than this many are one common problem. */
+/** Maximum observations per rule. A larger number indicates one common problem. */
 const observationsMax = 200;
 const failuresLookedAtMs = 360_000;
 
@@ -108,7 +108,7 @@ const bySource: Readonly<Record<AlertSource, Observe>> = {
     sources.sharedState === null || sources.sharedState.isAvailable
       ? []
       : [{ ...ofInstallation, value: 1, summary: "Redis does not respond" }],
-  // The store cannot be read during an outage; alert-watch.ts reports it afterwards.
+  // The store cannot be read during an outage; alert-watch.ts reports the outage afterwards.
   store: async () => [],
 };
 
@@ -130,7 +130,7 @@ function sumOf(counts: ReadonlyMap<string | null, Counts>): Counts {
   return sum;
 }
 
-/** The state of another process's webhooks is only as recent as its last read, so read again those that may be open. */
+/** The state of webhooks owned by another process may be outdated, so refresh those whose circuit may be open. */
 async function openCircuits(looking: Looking): Promise<readonly AlertObservation[]> {
   const { access, store } = looking.sources;
   if (store.ownership !== undefined) {
@@ -151,7 +151,8 @@ async function openCircuits(looking: Looking): Promise<readonly AlertObservation
 }
 
 /**
- * Webhooks that failed recently or were open, and a part of all others in each round, because people open circuits too.
+ * Webhooks that failed recently or had an open circuit, and a share of all others in each round, because people can
+ * open circuits too.
  */
 async function perhapsOpen({ sources, readings, webhookIds }: Looking): Promise<ReadonlySet<string>> {
   const ids = new Set(webhookIds);
@@ -265,15 +266,15 @@ function secondsOf(ms: number | null): number | null {
 }
 
 function percent(share: number): string {
-  return `${Number((share * 100).toPrecision(3))} %`;
+  return `${Number((share * 100).toPrecision(3))}%`;
 }
 
-// Rules that change by the hour and read more data than others: evaluated once per hour.
+// For rules whose data changes hourly and that read more data than others: evaluated once per hour.
 
 const days = 7;
-/** Limit of tenants that are evaluated; small deployments have one, and large ones have custom rules. */
+/** Maximum number of tenants evaluated. Small deployments have one tenant, and large deployments have custom rules. */
 const tenantsMax = 200;
-/** Recommended upper size of a payload (TS16-51); payloads below it may grow. */
+/** Recommended maximum payload size (TS16-51). Growth below this size is not reported. */
 const payloadBytesMin = 20_000;
 const attemptsMin = 50;
 
@@ -282,7 +283,7 @@ interface Known {
   readonly found: Promise<readonly AlertObservation[]>;
 }
 
-/** Keyed by the reader, of which each evaluating process has one. */
+/** Cache of hourly observations, keyed by the alert readings object. Each evaluating process has one. */
 const known = new WeakMap<object, Map<string, Known>>();
 
 function onceAnHour(
@@ -301,13 +302,16 @@ function onceAnHour(
   return found;
 }
 
-/** The last complete hour; null before there is one. */
+/** The last complete hour; null before the first complete hour. */
 async function lastHourOf({ readings }: Looking): Promise<number | null> {
   const { hoursUntil } = await readings.progress();
   return hoursUntil < stepMs.hour ? null : hoursUntil - stepMs.hour;
 }
 
-/** Event types without any event in an hour in which there were some on each of the last days. */
+/**
+ * Event types without any event in the last complete hour that had events in the same hour on each of the previous
+ * days.
+ */
 async function silentPublishers(looking: Looking): Promise<readonly AlertObservation[]> {
   const hour = await lastHourOf(looking);
   if (hour === null) return [];
@@ -350,7 +354,7 @@ function publishedIn(counts: Counts): boolean {
   return counts.get(keys.published) > 0;
 }
 
-/** Compares the mean payload of the last hour with that of the days before. */
+/** Compares the mean payload size of the last hour with that of the previous days. */
 async function payloadGrowth(looking: Looking): Promise<readonly AlertObservation[]> {
   const hour = await lastHourOf(looking);
   if (hour === null) return [];

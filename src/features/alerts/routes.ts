@@ -86,7 +86,7 @@ export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[]
     rules.put(
       {
         access: "manage",
-        description: `Omitted fields keep their values. Of a built-in rule, \`severity\`, \`threshold\`, \`for_seconds\`, \`keep_firing_for_seconds\`, \`enabled\` and the mute can be changed; a custom rule requires \`metric\` and \`threshold\`. ${whose}`,
+        description: `Omitted fields keep their values. For a built-in rule, only \`severity\`, \`threshold\`, \`for_seconds\`, \`keep_firing_for_seconds\`, \`enabled\` and the mute can be changed; a custom rule requires \`metric\` and \`threshold\`. ${whose}`,
         answer: "Written.",
         errors: ["limit_reached"],
       },
@@ -116,7 +116,10 @@ export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[]
       query: alertRuleQuery,
       body: alertRuleResource.schemas.create,
       answers: {
-        200: { description: "How often, for how long, and the values seen.", schema: alertPreviewSchema },
+        200: {
+          description: "How often the rule would have fired, for how long, and the values of its metric.",
+          schema: alertPreviewSchema,
+        },
       },
       errors: [],
       audit: { none: "it changes nothing" },
@@ -131,7 +134,7 @@ export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[]
         access: "manage",
         summary: "List alerts, newest first",
         description:
-          "Pending and firing alerts, and those resolved within 90 days. A tenant's key sees the alerts of its tenant.",
+          "Pending and firing alerts, and those resolved within 90 days. A tenant's key lists only the alerts of its tenant.",
       },
       alertFilters,
       async (scope, filters, query, listing) => {
@@ -144,7 +147,7 @@ export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[]
       {
         summary: "Mute an alert",
         description:
-          "Mutes this rule for this webhook, tenant or type, even if the alert resolves and fires again. An alert that still fires when the mute ends is announced then.",
+          "Mutes this rule for this webhook, tenant or type, even if the alert resolves and fires again. If the alert is still firing when the mute ends, notifications are sent.",
         takes: alertMuteFields,
         body: alertMuteSchema,
         answer: "The alert.",
@@ -156,7 +159,7 @@ export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[]
 }
 
 const whose =
-  "A tenant's key accesses its own rules; an administrator accesses those of the operator, or of `tenant_id`.";
+  "A tenant's key accesses the rules of its tenant; an administrator accesses those of the operator, or those of `tenant_id`.";
 
 function tenantOf(query: object): string | null {
   return (query as { readonly tenant_id?: string }).tenant_id ?? null;

@@ -12,7 +12,7 @@ import {
   type SearchPageRequest,
 } from "../searched-pages.ts";
 
-/** Null means omitted. */
+/** Null means that the value is omitted. */
 type AuditListQuery = {
   readonly [Name in keyof InputOf<typeof auditFilters>]: InputOf<typeof auditFilters>[Name] | null;
 } & { readonly page: SearchPageRequest };
@@ -32,7 +32,7 @@ export class AuditLog {
     return this.#store.append(entry);
   }
 
-  /** Newest first: all entries for administrators, its own for a tenant. */
+  /** Newest first. An administrator gets all entries, a tenant only its own. */
   async list(scope: Scope, query: AuditListQuery): Promise<SearchedPage<StoredAuditEntry>> {
     judgeFilters(auditFilters, query);
     const { actor = null, action = null, target = null, from = null, to = null } = query;

@@ -12,7 +12,7 @@ export function auditLogRoute({ services }: ApiOptions, pager: Pager): Route {
     operationId: "listAuditLog",
     tag: "Audit log",
     summary: "List audited changes, newest first",
-    description: `A tenant's key sees the changes of its tenant. Rows are never modified. ${boundedSearch}`,
+    description: `A tenant's key lists only the changes of its tenant. Rows are never modified. ${boundedSearch}`,
     access: "manage",
     query: auditQuerySchema,
     answers: { 200: { description: "A page of changes.", schema: auditListSchema } },

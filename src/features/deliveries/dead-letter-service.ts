@@ -28,11 +28,11 @@ import { type OpenCircuit, openCircuitsOf } from "../webhooks/webhook-circuit.ts
 export type DeadLetterQuery = DeadLetterFilter & { readonly page: PageRequest };
 type DeadLetterSelection = Extract<Selection, { readonly kind: "dead_letters" }>;
 
-/** Webhooks that delay deliveries are listed for a person, and each costs a query, so the list is short. */
+/** Maximum number of webhooks listed as delaying deliveries. People read the list, and each entry costs a query. */
 const webhooksNamedMax = 20;
 const webhooksLookedMax = 200;
 const webhookCountMax = 10_000;
-/** A start further ahead is refused as a likely mistake. */
+/** Start times further in the future are refused as likely mistakes. */
 const aheadMsMax = 30 * 86_400_000;
 
 /** Dead letters and their bulk retry (WDS-112, 113). */
@@ -164,7 +164,7 @@ export class DeadLetters {
     return operation;
   }
 
-  /** Changes the rate, pauses or resumes. */
+  /** Changes the rate of an operation, or pauses or resumes it. */
   change(scope: Scope, command: ChangeOperationCommand): Promise<BatchOperation> {
     return this.#operations.change(scope, command);
   }

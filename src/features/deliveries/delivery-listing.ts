@@ -55,7 +55,7 @@ export class DeliveryListing {
     });
   }
 
-  /** The visible ones of up to 250 deliveries, unordered. */
+  /** The visible deliveries among up to 250 ids, unordered. */
   async byIds(tenantId: string | null, ids: readonly string[]): Promise<readonly ListedDelivery[]> {
     if (ids.length === 0) return [];
     const {
@@ -68,8 +68,8 @@ export class DeliveryListing {
   }
 
   /**
-   * Only the owner of a webhook knows what its deliveries wait for. For a query by event or webhooks, that state is
-   * read first and the deliveries afterwards. For other queries, a row may be slightly older than its explanation.
+   * Only the owner of a webhook can determine what its deliveries wait for. Queries by event or by webhooks read that
+   * state first and the deliveries afterwards. For other queries, a row may be slightly older than its explanation.
    */
   async read(search: DeliverySearch): Promise<SearchPage<ListedDelivery>> {
     const {
@@ -104,7 +104,7 @@ export function waitingWebhooks(views: readonly DeliveryView[]): readonly string
   return [...new Set(waiting.map(({ delivery }) => delivery.webhookId))];
 }
 
-/** Converts filters into a selection that can be stored, of one tenant or, with null, of all. */
+/** Converts filters into a selection that can be stored, limited to one tenant or, with null, covering all tenants. */
 export function selectionOf(tenantId: string | null, query: DeliveryFilters): SearchSelection {
   const filter: DeliveryFilter = {
     tenantId,

@@ -44,7 +44,7 @@ export class Deliveries {
     return { view, attempts: await this.#context.store.history.listAttempts(id) };
   }
 
-  /** The reconstructed request of an attempt. Rejects with `payload_gone` once retention removed the payload. */
+  /** The reconstructed request of an attempt. Rejects with `payload_gone` if retention has removed the payload. */
   async request(scope: Scope, { deliveryId, number }: AttemptName): Promise<RenderedRequest> {
     const {
       access,
@@ -81,8 +81,8 @@ export class Deliveries {
   }
 
   /**
-   * Retries the delivery at once and keeps its earlier attempts. A successful delivery is not changed; a copy of it is
-   * sent.
+   * Retries the delivery immediately and keeps its earlier attempts. A successful delivery is not changed; a copy of it
+   * is sent.
    */
   async retry(scope: Scope, command: RetryDeliveryCommand): Promise<RetriedDelivery> {
     const { access, clock } = this.#context;
@@ -124,7 +124,7 @@ export class Deliveries {
     return this.#handle({ tenantId: delivery.tenantId }, made.id);
   }
 
-  /** Includes the current gate, such as an open circuit. */
+  /** Also names the current gate, such as an open circuit. */
   async #handle(scope: Scope, deliveryId: string): Promise<RetriedDelivery> {
     const { delivery, waitingFor, waitingUntil, status } = await this.#explain(scope, deliveryId);
     return {
@@ -148,8 +148,8 @@ export class Deliveries {
   }
 
   /**
-   * Only the owner of the webhook knows what the delivery waits for, so read that first and then read the delivery
-   * again.
+   * Only the owner of the webhook can determine what the delivery waits for, so query the owner first and then read the
+   * delivery again.
    */
   async #explain(scope: Scope, id: string): Promise<DeliveryView> {
     const { access } = this.#context;

@@ -9,7 +9,7 @@ import type { HistoryStore, StoredDelivery, StoredEvent } from "../../ports/stor
 import { everyDelivery, type SearchPage, type SearchPlace } from "../../ports/store/search.ts";
 import type { Scope } from "../services.ts";
 
-/** A replay of a stored event, due at once. It joins the webhook's current lane. */
+/** A replay of a stored event, due immediately. It joins the webhook's current lane. */
 export function newReplay(
   access: Pick<EngineAccess, "placeOf" | "nextId">,
   replay: {
@@ -44,7 +44,7 @@ export function replaysOf(
   access: Pick<EngineAccess, "placeOf" | "nextId">,
   event: Pick<StoredEvent, "eventType" | "priority">,
   webhooks: readonly Webhook[],
-  /** Deliveries of the event by webhook, which the new ones refer to as originals. */ originals: ReadonlyMap<
+  /** Deliveries of the event by webhook, which the new deliveries reference as their originals. */ originals: ReadonlyMap<
     string,
     string
   >,
@@ -64,7 +64,7 @@ export function replaysOf(
   );
 }
 
-/** The latest delivery of an event per webhook, which a replay refers to. */
+/** The latest delivery of an event per webhook, which a replay references as its original. */
 export async function originalsOf(
   history: Pick<HistoryStore, "searchDeliveries">,
   event: Pick<StoredEvent, "id">,
@@ -97,7 +97,7 @@ export function retryOf(
   return { deliveryId: delivery.id, ...access.placeOf(webhook, delivery.eventType), priority, retry };
 }
 
-/** The author of a call; null for an application that uses the library. */
+/** The author of a call; null if an application calls the library directly. */
 export function authorOf({ audit }: Scope): RetryAuthor | null {
   const actor = audit?.peek()?.actor;
   return actor === undefined || actor.kind === "anonymous" ? null : { kind: actor.kind, name: nameOf(actor) };

@@ -144,8 +144,8 @@ export function deliveryRoutes({ services }: ApiOptions, pager: Pager): readonly
       tag: "Deliveries",
       summary: "Retry a delivery",
       description:
-        "Retries the delivery at once and keeps its earlier attempts, whatever its state. `waiting_for` names what " +
-        "delays it, such as an open circuit. A successful delivery is not changed; a copy of it is sent.",
+        "Retries the delivery immediately, regardless of its state, and keeps its earlier attempts. `waiting_for` names what" +
+        "delays it, such as an open circuit. A successful delivery is not changed; a copy is sent.",
       access: "manage",
       capability: "deliveries:retry",
       params: closed({ id: idParam("the webhook"), delivery_id: idParam("the delivery") }),
@@ -173,9 +173,9 @@ export function deliveryRoutes({ services }: ApiOptions, pager: Pager): readonly
 
 export const boundedSearch =
   "A page ends when it is full or after 250 ms of searching. In the latter case `complete` is false, and `searched_to` " +
-  "shows how far the search came. Continue with `next_cursor`.";
+  "shows how far the search got. Continue with `next_cursor`.";
 
-/** A row with the parts requested by `include`. */
+/** A row with the optional parts requested by `include`. */
 export function rowJson({ include = [] }: { readonly include?: readonly string[] }, scope: Scope) {
   const names = include.flatMap((entry) => entry.split(","));
   return (row: ListedDelivery) => listedDeliveryJson(row, names, scope);
@@ -190,7 +190,7 @@ function attemptRequestRoute(services: ApiOptions["services"]): Route {
     summary: "Get the request of an attempt",
     description:
       "Reconstructed from stored data: the body byte for byte, the URL and headers from the webhook's configuration, " +
-      "signatures and credentials masked. `exact` and `may_differ` tell how faithful it is.",
+      "signatures and credentials masked. `exact` and `may_differ` show how faithful it is.",
     access: "read",
     capability: "payloads:read",
     params: closed({

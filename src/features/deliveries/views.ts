@@ -34,7 +34,7 @@ function shownOf(view: DeliveryView) {
   };
 }
 
-/** Includes the parts that `include` requests. */
+/** Adds the optional parts that `include` requests. */
 export function listedDeliveryJson(
   row: ListedDelivery,
   include: readonly string[],
@@ -82,11 +82,11 @@ export function shownGate(gate: DeliveryGate, scope: Scope): DeliveryGate {
 }
 
 const causesOfCustomers: Readonly<Record<string, string>> = {
-  capacity: "The delivery is waiting for its turn.",
-  tenant_rate_limit: "The delivery is waiting for its turn.",
+  capacity: "The delivery is queued.",
+  tenant_rate_limit: "The delivery is queued.",
 };
 
-/** An attempt as in WDS-67 to 80. */
+/** An attempt as defined by WDS-67 to WDS-80. */
 function attemptJson(
   attempt: AttemptRecord,
   delivery: StoredDelivery,
@@ -105,7 +105,7 @@ function attemptJson(
     failureCategory: attempt.category,
     httpStatusCode: attempt.statusCode,
     responseBodySample: attempt.responseSample,
-    // The message may reveal details of this machine and its network.
+    // The error message may reveal details of this machine and its network.
     errorMessage: scope.portal === undefined ? attempt.errorMessage : null,
     retryAfter: notes?.retryAfter,
     // A request that the circuit breaker blocked was never sent. It is not an attempt and is listed in `waits`.
@@ -120,13 +120,13 @@ function attemptJson(
   });
 }
 
-/** Tenants must not see internal addresses that the operator allows requests to. */
+/** Tenants must not see internal addresses that the operator has allowed as targets. */
 function shownPeer(address: string | null, scope: Scope): string | null {
   if (address === null || scope.tenantId === null) return address;
   return classifyAddress(address) === "public" ? address : null;
 }
 
-/** As a list, because a name may occur twice. */
+/** Represented as a list, because a name may occur more than once. */
 function headersJson(flat: readonly string[]): readonly Record<string, unknown>[] {
   return flat.flatMap((name, at) => (at % 2 === 0 ? [{ name, value: flat[at + 1] ?? "" }] : []));
 }
@@ -150,7 +150,7 @@ export function renderedRequestJson(
   });
 }
 
-/** Customers do not see who operates the server. */
+/** Customers must not learn who operates the server. */
 function shownRetry(retry: DeliveryRetry, scope: Scope): DeliveryRetry {
   const { by } = retry;
   const showsName = scope.portal === undefined || by?.kind === "portal_session";

@@ -14,11 +14,13 @@ import type { FeatureContext, Scope } from "../services.ts";
 import type { SchemaRegistry } from "./schema-registry.ts";
 
 const eventTypesMax = 1_000;
-/** Budget for validating all examples of a type: that of one event. */
+/** Budget for validating all examples of a type; equal to the budget for one event. */
 const examplesValidationUnitsMax = 250_000;
-/** Limit of all event types of a tenant as JSON: the documents about its webhooks include all of them. */
+/**
+ * Maximum size of all event types of a tenant as JSON, because the documents about its webhooks include all of them.
+ */
 const catalogueBytesMax = 4 * 1024 * 1024;
-/** A slow reader keeps a page in memory. */
+/** Limits memory, because a page stays in memory until a slow client has read it. */
 const pageBytesMax = 1024 * 1024;
 
 export interface EventTypeListQuery {
@@ -33,7 +35,7 @@ interface PutEventType {
   readonly created: boolean;
 }
 
-/** The catalogue: the event types of a tenant, with the schemas that events must match. */
+/** The catalogue contains a tenant's event types with the schemas that events must match. */
 export class EventTypes {
   readonly #context: FeatureContext;
   readonly #compiler: SchemaCompiler;
@@ -47,8 +49,8 @@ export class EventTypes {
   }
 
   /**
-   * Sorted by tenant and name. A page ends after `limit` rows (50) or about a megabyte; `next` is the `after` of the
-   * next.
+   * Sorted by tenant and name. A page ends after `limit` rows (default 50) or about one megabyte; `next` is the `after`
+   * of the next page.
    */
   async list(scope: Scope, query: EventTypeListQuery): Promise<EventTypePage> {
     const tenantId = tenantFilter(scope, query.tenantId);

@@ -12,7 +12,7 @@ interface Scene {
   readonly stored: Map<string, EventType>;
   readonly reads: string[];
   readonly compiled: unknown[];
-  /** Reads of the store take until this resolves. */
+  /** Store reads complete when this promise resolves. */
   reading: Promise<unknown>;
 }
 

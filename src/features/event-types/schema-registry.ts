@@ -8,9 +8,9 @@ import type {
 } from "../../ports/schema-compiler.ts";
 import type { EventType, EventTypeKey, RegistryStore } from "../../ports/store/registry.ts";
 
-/** Limit of cached event types. */
+/** Maximum number of cached event types. */
 const knownMax = 10_000;
-/** Limit for compiled schemas, which take from some kilobytes to more than a megabyte each. */
+/** Maximum size of compiled schemas, which take from a few kilobytes to more than a megabyte each. */
 const compiledBytesMax = 128 * 1024 * 1024;
 
 /** An event type. `accepts` is null if every object is valid, because the type has no schema or is not registered. */
@@ -20,9 +20,9 @@ interface Known {
 }
 
 /**
- * Cache of the schemas of registered event types, used for every published event. A schema is read and compiled for the
- * first event of its type, so that neither a start nor a change waits for the catalogues of all tenants. The most
- * recently used ones stay compiled.
+ * Caches the schemas of registered event types, used for every published event. A schema is read and compiled for the
+ * first event of its type, so that neither startup nor a change waits for the catalogues of all tenants. The most
+ * recently used schemas stay compiled.
  */
 export class SchemaRegistry implements EventSchemas {
   readonly #registry: RegistryStore;
@@ -67,14 +67,14 @@ export class SchemaRegistry implements EventSchemas {
     return known.accepts.validate(event.data, allowance);
   }
 
-  /** Other processes may have changed types. Unchanged ones stay compiled. */
+  /** Other processes may have changed event types. Unchanged types stay compiled. */
   mayHaveChanged(): void {
     this.#change += 1;
     for (const [key, known] of this.#known) this.#stale.set(key, known);
     this.#known.clear();
   }
 
-  /** Called after the store has written or deleted it. */
+  /** Called after the store has written or deleted the event type. */
   changed(eventType: EventTypeKey): void {
     this.#change += 1;
     this.#forget(keyOf(eventType));
@@ -88,7 +88,7 @@ export class SchemaRegistry implements EventSchemas {
     const before = this.#stale.get(key);
     const known =
       before?.digest === digest ? before : { digest, accepts: await this.#compile(stored?.schema ?? null) };
-    // A waiting caller reads again.
+    // The result is outdated; a caller that still needs the entry reads it again.
     if (change !== this.#change) return;
     this.#forget(key);
     this.#known.set(key, known);

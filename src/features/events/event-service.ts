@@ -48,7 +48,9 @@ interface EventMatchPageRequest {
   readonly after: string | null;
 }
 
-/** Which of a tenant's webhooks received an event, and the first reason why others did not. Latest webhook first. */
+/**
+ * Which of a tenant's webhooks received an event, and the first reason why the others did not. Newest webhook first.
+ */
 async function eventMatches(
   context: FeatureContext,
   event: StoredEvent,
@@ -91,7 +93,7 @@ async function newestDeliveries(
     });
     for (const row of part.rows) if (!found.has(row.webhookId)) found.set(row.webhookId, row);
     after = part.next;
-    // All deliveries of the event are read, so that no result is a guess; their number is bounded.
+    // All deliveries of the event are read, so that the result is exact; their number is bounded.
   } while (after !== null && found.size < webhooks.length);
   return found;
 }
@@ -104,14 +106,14 @@ function matchOf(event: StoredEvent, webhook: Webhook, delivery: StoredDelivery 
   return { webhook, delivery, reason: whyNot(event, webhook) };
 }
 
-/** Judged by the webhook's current state: its state at the time of publishing is known only for its deliveries. */
+/** Uses the webhook's current state: its state at the time of publishing is known only from its deliveries. */
 function whyNot(event: StoredEvent, webhook: Webhook): EventMatch["reason"] {
   const { eventType: type, createdAt } = event;
   if (!webhook.events.some((pattern) => matches(pattern, type))) return "other_type";
   return webhook.createdAt > createdAt ? "made_later" : "changed_later";
 }
 
-/** Smaller than for other searches, because bodies are large. */
+/** The page size is smaller than for other searches, because bodies are large. */
 const bodySearchBounds = { ...searchBounds, rowsMax: 20_000 };
 /** Deliveries written per commit. */
 const requeueSizeMax = 200;
@@ -133,7 +135,7 @@ export class Events {
     return this.#publisher.publish(scope, input);
   }
 
-  /** Never rejects because of an invalid event; entries are in the order of the inputs. */
+  /** Never rejects because of an invalid event; the results are in the order of the inputs. */
   publishMany(scope: Scope, inputs: readonly PublishInput[]): Promise<readonly PublishEntry[]> {
     return this.#publisher.publishMany(scope, inputs);
   }
@@ -198,8 +200,8 @@ export class Events {
   }
 
   /**
-   * Creates new deliveries of a stored event, to the given webhooks or to all that now subscribe to its type. They keep
-   * the event's id, so that receivers can recognise an event that they already have.
+   * Creates new deliveries of a stored event, to the given webhooks or to all webhooks that now subscribe to its type.
+   * The deliveries keep the event's id, so that receivers can detect duplicates.
    */
   async replay(scope: Scope, command: ReplayCommand): Promise<readonly DeliveryHandle[]> {
     const { webhookIds = null } = validFields(replayFields, command, "the replay");
@@ -223,7 +225,10 @@ export class Events {
     return deliveries.map(({ id, lane }) => ({ deliveryId: id, webhookId: lane.webhookId }));
   }
 
-  /** Webhooks that would receive it now; deliveries to inactive webhooks would only pile up. */
+  /**
+   * Webhooks that would receive the event now. Inactive webhooks are excluded, because their deliveries would only
+   * accumulate.
+   */
   #subscribers(event: StoredEvent): readonly Webhook[] {
     return this.#ofTenant(event.tenantId).filter(
       ({ status, events }) =>

@@ -1,16 +1,19 @@
 import { parseWebhookPath } from "../../receiver/path.ts";
 
-/** The address of a request: identified by a secret, or by the name of a party. */
+/** The address of a request identifies its source by a secret or by the name of a party. */
 export interface InboundAddress {
   readonly token: string | null;
   readonly party: string | null;
-  /** From `/_webhooks/{party}/…/{event_type}`. */
+  /** The event type in `/_webhooks/{party}/…/{event_type}`. */
   readonly eventType: string | null;
   /** Path and query after the part that identifies the source; may be empty. */
   readonly rest: string;
-  /** For logs, without the secret. */
+  /** The address for logs, without the secret. */
   readonly shown: string;
-  /** The address identifies a source, but the rest could escape the receiver's path: answered with 404 and logged. */
+  /**
+   * The address identifies a source, but the remaining path could escape the receiver's path. The request is answered
+   * with 404 and logged.
+   */
   readonly isUnsafe: boolean;
 }
 
@@ -51,13 +54,13 @@ function readSecret(behind: string, query: string): InboundAddress | null {
   };
 }
 
-/** Path and query after the part that identifies the source, from an address as logs show it. */
+/** Path and query after the part that identifies the source, taken from an address in the form that logs show. */
 export function restOfShown(shown: string): string {
   const prefix = [secretPrefix, partyPrefix].find((one) => shown.startsWith(one)) ?? "";
   return /[/?].*$/s.exec(shown.slice(prefix.length))?.[0] ?? "";
 }
 
-/** Whether the rest, appended to the path of a webhook, stays below that path. */
+/** Whether the remaining path, appended to the path of a webhook, stays below that path. */
 function isPlain(rest: string): boolean {
   if (rest === "") return true;
   if (rest.length > lengthMax || !/^[\x21-\x7e]+$/.test(rest)) return false;
@@ -74,7 +77,7 @@ function isPlainSegment(segment: string): boolean {
   for (let round = 1; round <= decodingsMax; round += 1) {
     if (leadsElsewhere(text)) return false;
     const again = decoded(text);
-    // A percent sign that encodes nothing is text.
+    // A percent sign that does not start an encoded byte is plain text.
     if (again === null || again === text) return true;
     text = again;
   }
@@ -102,11 +105,11 @@ function decoded(text: string): string | null {
 /** Detects URLs that lead back to this deployment, where a message could loop. */
 
 export interface OwnAddressesOptions {
-  /** Public URLs of the deployment, and where this process listens. */
+  /** Public URLs of the deployment, and the addresses on which this process listens. */
   readonly urls: readonly string[];
-  /** Base path that a proxy forwards; empty for all paths. */
+  /** Base path that a proxy forwards; empty if it forwards all paths. */
   readonly basePath: string;
-  /** The addresses of a host; empty if they are unknown. Never rejects. */
+  /** The addresses of a host; empty if they cannot be determined. Never rejects. */
   readonly addressesOf: (hostname: string) => Promise<readonly string[]>;
 }
 
@@ -129,7 +132,7 @@ export class OwnAddresses {
     this.#places.push(placeOf(new URL(url)));
   }
 
-  /** True if the host name is one of ours, or if a gateway path is served at one of our addresses. */
+  /** True if the host name is one of ours, or if the URL has a gateway path on one of our addresses. */
   async includes(text: string): Promise<boolean> {
     const url = new URL(text);
     const { basePath } = this.#options;
@@ -138,7 +141,7 @@ export class OwnAddresses {
     const samePort = this.#places.filter(({ port }) => port === place.port);
     if (samePort.some(({ hostname }) => hostname === place.hostname)) return true;
     const below = url.pathname.slice(basePath.length);
-    // Other services may share the address behind the same proxy, so the path decides.
+    // Other services may share the address behind the same proxy, so the path must match too.
     if (samePort.length === 0 || !inboundPath.test(below)) return false;
     const { addressesOf } = this.#options;
     const theirs = new Set(await addressesOf(place.hostname));

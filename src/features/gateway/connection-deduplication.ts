@@ -16,14 +16,14 @@ export interface ConnectionDeduplicationOptions {
   readonly nextId: () => string;
 }
 
-/** The remaining routes, and a callback for their result. */
+/** The routes that remain after deduplication, and a callback for their result. */
 export interface Deduplicated {
   readonly ways: Routed;
-  /** A message that counts as the same is in flight, and its result is unknown. */
+  /** A message with the same identity is in flight, and its result is unknown. */
   readonly isRunning: boolean;
   /**
-   * Call with the connections that accepted the message: from then on, repeats are ignored. After a failure, the
-   * message may be sent again. Never rejects.
+   * Call with the connections that accepted the message; repeats on these are ignored from then on. After a failure,
+   * the message may be sent again. Never rejects.
    */
   readonly ended: (taken: (connection: Connection) => boolean) => Promise<void>;
 }
@@ -75,7 +75,7 @@ export class ConnectionDeduplication {
     };
   }
 
-  /** Runs before anything is claimed, so that a message that exceeds its step budget claims nothing. */
+  /** Runs before anything is claimed, so that a message that exceeds its step budget creates no claims. */
   async #compared({ incoming, reading }: Authentic, ways: Routed): Promise<readonly Compared[]> {
     const compared: Compared[] = [];
     const known = new Map<string, string | null>();
@@ -123,13 +123,13 @@ export class ConnectionDeduplication {
         else await answers.release(claim.key, claim.token);
       }
     } catch (error) {
-      // The message itself is safe; the claim expires.
+      // The message itself is stored; the claim expires.
       telemetry.log.warn({ err: loggedError(error) }, "writing a gateway deduplication entry failed");
     }
   }
 }
 
-/** Null for a message that cannot be compared; it counts as new. */
+/** Null for a message that cannot be compared; such a message counts as new. */
 export function comparedParts(
   reading: Pick<MessageReading, "textAt" | "textWithout">,
   body: Uint8Array,
@@ -141,7 +141,7 @@ export function comparedParts(
     const texts = includeFields.map((pointer) => reading.textAt(pointer));
     return texts.includes(undefined) ? null : `[${texts.join(",")}]`;
   } catch (error) {
-    // A body that is nested too deep to serialize is compared byte by byte.
+    // A body that is too deeply nested to serialize is compared byte by byte.
     if (error instanceof RangeError) return digestOf(body);
     throw error;
   }

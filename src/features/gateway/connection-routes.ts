@@ -43,7 +43,7 @@ export function connectionRoutes(options: ApiOptions, pager: Pager): readonly Ro
         access: "manage",
         summary: "Change, pause or resume a connection",
         description:
-          "A resumed connection opens at once. It sends the messages that it held in the background, oldest first; new messages queue behind them. `held_count` shows how many are left.",
+          "A resumed connection opens immediately. In the background, it sends the messages that it held, oldest first; new messages queue behind them. `held_count` shows how many are left.",
       },
       (scope, id, input) => connections().update(scope, id, input),
     ),
@@ -75,7 +75,7 @@ function evaluateRoute({ gateway, limits }: ApiOptions): Route {
     tag: "Gateway",
     summary: "Test a filter",
     description:
-      "Evaluates the filter of a connection against a logged request, the latest requests of a source, or a given message, and changes nothing. Logged requests have the headers of the log, so a condition on a credential has no result.",
+      "Evaluates the filter of a connection against a logged request, the latest requests of a source, or a given message, and changes nothing. Credentials in logged requests are masked, so a condition on a credential has no result.",
     access: "read",
     body: filterEvaluationInputSchema,
     bodyBounds: { ...defaultBounds, valuesMax: 100_000 },

@@ -25,7 +25,7 @@ const connectionOf = (tenantId: string): Connection => ({
   updatedAt: 0,
 });
 
-/** A store that never replies for the connections of one tenant. */
+/** A store that never replies to queries for one tenant's connections. */
 class HangingStore extends ModelGateway {
   hangingTenant = "";
 

@@ -27,11 +27,11 @@ export interface ConnectionServiceOptions {
   readonly clock: Pick<Clock, "now">;
   readonly ownAddresses: Pick<OwnAddresses, "includes">;
   readonly held: Pick<HeldMessages, "release" | "counts">;
-  /** Serializes changes by connection ID. One global queue would make tenants wait for each other. */
+  /** Serializes changes by connection id. With one global queue, tenants would wait for each other. */
   readonly changes: KeyedQueue;
 }
 
-/** Per source: each message becomes that many deliveries. */
+/** Maximum connections per source: each message becomes that many deliveries. */
 const connectionsPerSourceMax = 50;
 
 export class Connections {
@@ -63,7 +63,7 @@ export class Connections {
 
   create(scope: Scope, given: ConnectionInput): Promise<Connection> {
     const { store, directory, access, clock, changes } = this.#options;
-    // Serialized per source: a webhook must not be connected twice, and the number of connections is limited.
+    // Serialized per source, so that a webhook is not connected twice and the limit on connections holds.
     return changes.run(`create ${given.sourceId}`, async () => {
       const now = clock.now();
       const problems = new ProblemList();
@@ -89,7 +89,7 @@ export class Connections {
     });
   }
 
-  /** Both ends exist, belong to one tenant, and are not connected yet. */
+  /** Requires that both ends exist, belong to the same tenant, and are not connected yet. */
   async #requireEnds(scope: Scope, { sourceId, webhookId }: ConnectionInput): Promise<string> {
     const { directory, access } = this.#options;
     await access.refresh([webhookId]);
@@ -104,7 +104,7 @@ export class Connections {
     problems.throwIfAny("the connection");
     const own = directory.connectionsOf(sourceId);
     if (own.some((one) => one.webhookId === webhookId))
-      throw new PosthornError("conflict", "the source is connected to this webhook already");
+      throw new PosthornError("conflict", "the source is already connected to this webhook");
     if (own.length >= connectionsPerSourceMax)
       throw new PosthornError(
         "limit_reached",
@@ -113,7 +113,7 @@ export class Connections {
     return (source as NonNullable<typeof source>).tenantId;
   }
 
-  /** A message that returns here would loop until its hop limit stops it. */
+  /** A message that returns to this deployment would loop until its hop limit is reached. */
   async #requireNoCircle({ webhookId, allowChain }: Connection): Promise<void> {
     const { access, ownAddresses } = this.#options;
     const url = access.webhook(webhookId)?.webhook.url;
@@ -154,7 +154,10 @@ export class Connections {
     });
   }
 
-  /** Waiting messages by connection id, counted up to 10,000; connections without any are omitted. */
+  /**
+   * Number of waiting messages by connection id, counted up to 10,000; connections without waiting messages are
+   * omitted.
+   */
   heldCounts(connections: readonly Connection[]): Promise<ReadonlyMap<string, number>> {
     return this.#options.held.counts(connections);
   }

@@ -40,13 +40,13 @@ function describeService(deployment: DescribedDeployment): ServiceDescription {
     service: "posthorn gateway",
     modes: {
       pass_through:
-        "2xx is answered only after the destination accepted the message. There is one attempt, or as many as fit into the time budget of the source; a repeat with the same key goes to the destinations that have not accepted yet.",
+        "The response is 2xx only after the destination has accepted the message. There is one attempt, or as many as fit into the time budget of the source; a repeat with the same key goes to the destinations that have not accepted the message yet.",
       store_and_forward:
-        "2xx is answered once message, deliveries and key are committed together. Delivery follows the retry schedule of the destination's profile; messages that are not accepted within it become dead letters and can be replayed.",
+        "The response is 2xx once message, deliveries and key are committed together. Delivery follows the retry schedule of the destination's profile; messages that are not accepted within it become dead letters and can be replayed.",
     },
     durability: durability[deployment.durability],
     idempotency_key:
-      "The value of Idempotency-Key is sent on byte for byte with every attempt, retry and replay. Without one the message gets a key of the gateway, stable over repeats of the same message.",
+      "The value of Idempotency-Key is forwarded byte for byte with every attempt, retry and replay. If there is none, the gateway adds a key that is the same for repeats of the same message.",
     deduplication: { window_ms_default: sourceDefaults.dedupWindowMs, window_ms_min: 86_400_000 },
     retention: { payload_days: deployment.payloadDays, history_days: deployment.historyDays },
     limits: { payload_bytes_max: deployment.payloadBytesMax },
@@ -57,8 +57,8 @@ function describeService(deployment: DescribedDeployment): ServiceDescription {
 }
 
 const durability = {
-  sqlite: "SQLite, synced to disk before the answer (WAL, synchronous=FULL).",
-  postgresql: "PostgreSQL, committed before the answer, with the server's synchronous_commit setting.",
+  sqlite: "SQLite, synced to disk before the response (WAL, synchronous=FULL).",
+  postgresql: "PostgreSQL, committed before the response, with the server's synchronous_commit setting.",
 } as const;
 
 export interface GatewayOptions {
@@ -71,18 +71,18 @@ export interface GatewayOptions {
   readonly random: Pick<Random, "bytes">;
   readonly telemetry: Pick<Telemetry, "log" | "metrics">;
   readonly deployment: DescribedDeployment;
-  /** For senders that are notified later that they may deliver. */
+  /** Records senders that can be notified later that they may deliver. */
   readonly consent: ConsentSender;
   readonly ownAddresses: OwnAddresses;
-  /** A proxy passes on the client certificates of senders. */
+  /** Whether a proxy forwards the client certificates of senders. */
   readonly takesCertificates: boolean;
-  /** No process of the deployment runs the role `gateway`. */
+  /** Whether no process of the deployment has the role `gateway`. */
   readonly isUnserved: () => boolean;
   readonly limits: PlacesLimits & { readonly sourcesPerTenantMax: number };
 }
 
 export interface Gateway extends GatewayServices {
-  /** Requests whose senders are waiting for a webhook now. */
+  /** Number of requests whose senders are currently waiting for a webhook. */
   readonly inFlight: () => number;
   /** This process listens on this URL; the gateway may have a separate port. */
   listensAt(url: string, on: { readonly isOwnPort: boolean }): void;
@@ -171,7 +171,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       log,
       clock,
     }),
-    // The port may open before everything behind it is running, and close after it.
+    // The port may open before the services behind it are running, and close after they stop.
     inbound: {
       refuse: (head) => (isRunning ? inbound.refuse(head) : null),
       handle: async (request) => (isRunning ? inbound.handle(request) : notNow),
@@ -195,7 +195,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 }
 
-/** All processes of a deployment have the same key, and no other deployment has it. */
+/** All processes of a deployment share this key, and no other deployment has it. */
 function deploymentIdOf(secretBox: SecretBox): string {
   const digest = secretBox.digest("gateway hop");
   return createHash("sha256").update(digest).digest("hex").slice(0, 12);

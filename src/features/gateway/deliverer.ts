@@ -12,13 +12,13 @@ import type { PassThrough } from "./pass-through.ts";
 import type { GatewayOutcome, Relayed } from "./relayed.ts";
 import type { Connection, GatewayMode, Source } from "./source.ts";
 
-/** The result for a message, and the answer to its sender. */
+/** The result for a message, and the response to its sender. */
 export interface Delivered {
   readonly answer: InboundAnswer;
   readonly outcome: GatewayOutcome;
   readonly forwards: readonly ForwardNote[];
   readonly eventId: string | null;
-  /** The log row was already written, in the same transaction. */
+  /** Whether the log row was already written, in the same transaction. */
   readonly isLogged?: boolean;
 }
 
@@ -44,7 +44,7 @@ export class Deliverer {
     this.#options = options;
   }
 
-  /** Applies the rules of the connections in order: filter, delay, deduplicate, retries; then pauses. */
+  /** Applies the rules of the connections in order: filter, delay, deduplication, retries. Pauses are applied last. */
   async deliver(authentic: Authentic, request: RequestWriter): Promise<Delivered> {
     const { source } = authentic.incoming;
     const { directory, held, effectiveMode } = this.#options;
@@ -72,7 +72,7 @@ export class Deliverer {
     const { ways, isRunning, ended } = sifted;
     if (isRunning) {
       await ended(() => false);
-      const detail = "Another message that counts as the same is being processed.";
+      const detail = "A message that counts as the same is already being processed.";
       const answer = refusal("idempotency_key_in_progress", detail, { retryAfterSeconds: 1 });
       return { answer, outcome: "duplicate", forwards: [], eventId: null };
     }
@@ -100,7 +100,7 @@ export class Deliverer {
     return passThrough.pass(authentic, { ...ways, open, held });
   }
 
-  /** Stores event, deliveries, key and log row in one transaction, then answers the sender (EDS-9.7-6). */
+  /** Stores event, deliveries, key and log row in one transaction, then responds to the sender (EDS-9.7-6). */
   async store(
     authentic: Authentic,
     { open, held, ignored, request: requestOf }: Routed & { readonly request: RequestWriter },
@@ -154,9 +154,12 @@ export class Deliverer {
       case "event_key_reused": {
         const { id: sourceId, tenantId } = incoming.source;
         const { log, metrics } = this.#options.telemetry;
-        log.warn({ sourceId, tenantId, incident: "key_reused" }, "a known key was used with another body");
+        log.warn(
+          { sourceId, tenantId, incident: "key_reused" },
+          "a known key was used with a different body",
+        );
         metrics.gatewayIncident?.("key_reused");
-        const detail = "The key was used for another message.";
+        const detail = "The key was used for a different message.";
         return { ...nothing, answer: refusal("idempotency_key_reused", detail), outcome: "rejected" };
       }
       default:
@@ -181,7 +184,7 @@ function withRetryDelays(relayed: Relayed, connections: readonly Connection[]): 
   return own.length === 0 ? relayed : { ...relayed, retryDelaysMs: Object.fromEntries(own) };
 }
 
-/** The answer once the message is safe: the default, or the custom response of the source. */
+/** The response once the message is stored: the default, or the custom response of the source. */
 function success({ customResponse }: Source, facts: object): InboundAnswer {
   if (customResponse === null)
     return { status: 202, headers: { "content-type": "application/json" }, body: JSON.stringify(facts) };

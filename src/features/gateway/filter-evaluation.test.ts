@@ -36,7 +36,7 @@ function requestOf(n: number): ReceivedRequest {
   };
 }
 
-/** Each clock reading is this much later, and writing the log takes this long. */
+/** Each clock reading is this much later than the one before it, and writing the log takes this long. */
 async function evaluationsAt(stepMs: number, count: number, flushMs = 0) {
   const store = new ModelGateway();
   await store.addRequests(Array.from({ length: count }, (_, n) => requestOf(n)));

@@ -48,9 +48,9 @@ import type { RequestLog } from "./request-log.ts";
 import type { Requests } from "./request-service.ts";
 import type { Source } from "./source.ts";
 
-/** What filters see of messages under evaluation, and which parts of logged messages are unknown to them. */
+/** Defines what filters see of messages under evaluation, and which parts of logged messages filters cannot see. */
 
-/** A string is a raw body; any other JSON is a parsed body. */
+/** `body` is the raw body if it is a string; any other JSON is a parsed body. */
 function givenMessage({
   headers = {},
   query = {},
@@ -70,8 +70,8 @@ function givenMessage({
 }
 
 /**
- * Built from the log row, never from the sealed headers: otherwise anyone who may read the log could find out a
- * secret character by character, with `$startsWith`.
+ * Built from the log row, never from the sealed headers. Otherwise, anyone with access to the log could find out a
+ * secret character by character with `$startsWith`.
  */
 export function loggedMessage(
   { headers, path }: Pick<ReceivedRequest, "headers" | "path">,
@@ -115,7 +115,7 @@ interface FilterEvaluationsOptions {
   readonly clock: Clock;
 }
 
-/** Per verdict. */
+/** Maximum number of samples per verdict. */
 const samplesMax = 5;
 const rowsAtOnce = 100;
 const durationMsMax = 250;
@@ -164,7 +164,7 @@ export class FilterEvaluations {
       searchedTo,
     });
     for await (const request of this.#newest(source, last)) {
-      // Checked with the next row in hand, because the last row within the budget may be the last of all.
+      // Checked after the next row is read, because the last row within the budget may be the last row of all.
       if (searchedTo !== null && budget.isSpent) return seen(false);
       searchedTo = request.receivedAt;
       if (unrouted.has(request.outcome)) notRoutedCount += 1;
@@ -198,7 +198,7 @@ export class FilterEvaluations {
     }
   }
 
-  /** Reads the body only if the rest does not decide: bodies may be large, and many. */
+  /** Reads the body only if the other parts do not decide the result: bodies may be large and numerous. */
   async #verdictOf(filter: Filter, request: ReceivedRequest): Promise<Verdict> {
     const byHead = filter.examine(this.#messageOf(request, notKept));
     if (byHead !== undefined) return byHead;
@@ -211,7 +211,7 @@ export class FilterEvaluations {
     const { id, tenantId, eventId, bodyBytes } = request;
     if (bodyBytes === 0) return new Uint8Array();
     const event = eventId === null ? null : await history.getEvent(tenantId, eventId);
-    // A bookmark keeps a body that the event no longer has.
+    // A bookmark keeps the body after the event no longer has it.
     return event?.body ?? (await store.request(id))?.body ?? null;
   }
 
@@ -219,7 +219,10 @@ export class FilterEvaluations {
     return loggedMessage(request, body, this.#secretParametersOf(request.sourceId));
   }
 
-  /** Null if the omitted parameters are unknown because the source is gone or its verification is unusable. */
+  /**
+   * Null if the omitted parameters cannot be determined, because the source was deleted or its verification is
+   * unusable.
+   */
   #secretParametersOf(sourceId: string): readonly string[] | null {
     const { directory, box } = this.#options;
     const source = directory.source(sourceId);
@@ -259,7 +262,7 @@ function readInput(given: FilterEvaluationInput): FilterEvaluationInput {
   return input;
 }
 
-/** The API has validated them by its schema; library calls have not been validated. */
+/** The API has already validated these values against its schema; library calls have not. */
 function judgeTexts(message: FilterEvaluationInput["message"], problems: ProblemList): void {
   for (const name of ["headers", "query"] as const) {
     const { kind } = evaluatedMessageFields[name];
@@ -268,7 +271,7 @@ function judgeTexts(message: FilterEvaluationInput["message"], problems: Problem
     const { countMax, valueLengthMax } = kind;
     const isFine = texts.every((text) => typeof text === "string" && text.length <= valueLengthMax);
     if (isFine && texts.length <= countMax) continue;
-    const most = `at most ${countMax} texts of at most ${valueLengthMax} characters`;
+    const most = `at most ${countMax} strings of at most ${valueLengthMax} characters`;
     problems.add({ field: `message.${name}`, message: `must be ${most}` });
   }
 }

@@ -19,7 +19,7 @@ export class GatewayDirectory {
     this.#store = store;
   }
 
-  /** Called at the start, and after changes by other processes. */
+  /** Called at startup, and after changes by other processes. */
   async load(): Promise<void> {
     for (let changes = -1; changes !== this.#changes; ) {
       changes = this.#changes;
@@ -41,7 +41,7 @@ export class GatewayDirectory {
     return this.#sources.get(id);
   }
 
-  /** By the hash of a valid secret address. */
+  /** Looks up a source by the hash of its secret address, if that address is still valid. */
   sourceByToken(hash: string, now: number): Source | undefined {
     const source = this.#byToken.get(hash);
     const token = source?.tokens.find((one) => one.hash === hash);
@@ -66,7 +66,7 @@ export class GatewayDirectory {
     return this.#bySource.get(sourceId) ?? [];
   }
 
-  /** Called after the store has written it, like the other setters. */
+  /** Called after the store has written the source, like the other setters. */
   setSource(source: Source): void {
     this.#sources.set(source.id, source);
     this.#changed();
@@ -108,10 +108,10 @@ export class GatewayDirectory {
   }
 }
 
-/** Placeholder for a secret. */
+/** Placeholder shown in place of a secret. */
 const masked = "…";
 
-/** Seals verifier configurations, and creates verifiers from them, once per saved source. */
+/** Seals verifier configurations, and creates a verifier from each of them once per saved source. */
 export class VerificationBox {
   readonly #secretBox: SecretBox;
   readonly #verifiers = new WeakMap<Source, SourceVerifier>();
@@ -133,7 +133,7 @@ export class VerificationBox {
     return withSecrets(this.#configuration(source), () => masked) as Readonly<Record<string, unknown>>;
   }
 
-  /** Throws if the configuration cannot be read or used (any more); then all messages are rejected. */
+  /** Throws if the configuration cannot be read or used. In that case, all messages are rejected. */
   verifier(source: Source): SourceVerifier {
     const known = this.#verifiers.get(source);
     if (known !== undefined) return known;

@@ -1,5 +1,5 @@
 /**
- * Interfaces that the gateway (src/gateway) offers to API and CLI. As with other services, every method takes the
+ * Interfaces of the gateway (src/gateway) that the API and the CLI use. As with other services, every method takes the
  * caller's scope.
  */
 
@@ -22,7 +22,7 @@ export interface GatewayServices {
   readonly requests: Pick<Requests, keyof Requests>;
   readonly filters: Pick<FilterEvaluations, keyof FilterEvaluations>;
   readonly inbound: Inbound;
-  /** Describes store and forward for operators of senders (EDS-9.7-6). */
+  /** Describes store and forward to the operators of senders (EDS-9.7-6). */
   description(): ServiceDescription;
 }
 
@@ -59,7 +59,7 @@ export type FilterEvaluation = MessageEvaluation | RequestsEvaluation;
 
 export interface MessageEvaluation {
   readonly kind: "message";
-  /** Undefined if it depends on data that is not kept. */
+  /** Undefined if the verdict depends on data that is not kept. */
   readonly verdict: Verdict;
   readonly trace: readonly TraceStep[];
 }
@@ -70,28 +70,28 @@ export interface RequestsEvaluation {
   readonly notMatched: EvaluatedRequests;
   /** Requests whose outcome depends on data that is not kept. */
   readonly notExamined: EvaluatedRequests;
-  /** Requests that filters do not apply to: rejected, duplicates, address verifications. */
+  /** Number of requests that filters do not apply to: rejected requests, duplicates and address verifications. */
   readonly notRoutedCount: number;
   /** False if the call reached its limit before it had examined all requests. */
   readonly isComplete: boolean;
-  /** When the oldest examined request arrived, in Unix milliseconds; null if there was none. */
+  /** When the oldest examined request arrived, in Unix milliseconds; null if no request was examined. */
   readonly searchedTo: number | null;
 }
 
-/** The count, and some of the requests, newest first. */
+/** The number of requests, and some of them, newest first. */
 export interface EvaluatedRequests {
   readonly count: number;
   readonly samples: readonly EvaluatedRequest[];
 }
 
 export interface EvaluatedRequest {
-  /** Without its body. */
+  /** The request without its body. */
   readonly request: ReceivedRequest;
-  /** The first rule that refuses it. */
+  /** The first rule that refuses the request. */
   readonly rule: string | null;
 }
 
-/** The guarantees of store and forward. The version changes exactly when the content does. */
+/** The guarantees of store and forward. The version changes if and only if the content changes. */
 export interface ServiceDescription {
   readonly version: string;
   readonly content: Readonly<Record<string, unknown>>;
@@ -101,7 +101,7 @@ export interface ServiceDescription {
 export interface Inbound {
   /**
    * Called before the body is read. Returns the response to a sender whose verification failed too often, or null to
-   * continue; null at once for senders that are not limited. Never rejects.
+   * continue. For senders that are not limited, it returns null synchronously. Never rejects.
    */
   refuse(head: InboundHead): Promise<InboundAnswer | null> | null;
   /** Never rejects. */
@@ -125,8 +125,8 @@ export interface InboundRequest extends InboundHead {
   /** Null for a body beyond the server's limit. */
   readonly body: Uint8Array | null;
   /**
-   * Set if the server refused the request before it reached the gateway: it is logged for the source and answered with
-   * this.
+   * Set if the server refused the request before it reached the gateway. The gateway logs the request for the source
+   * and responds with this.
    */
   readonly fault?: InboundFault;
 }
@@ -134,7 +134,7 @@ export interface InboundRequest extends InboundHead {
 export interface InboundFault {
   /** 4xx or 5xx. */
   readonly status: number;
-  /** `rejection_cause` of the log. */
+  /** `rejection_cause` in the log. */
   readonly cause: string;
   readonly detail: string;
   readonly retryAfterSeconds: number | null;
@@ -146,7 +146,7 @@ export interface InboundAnswer {
   readonly body: string | Uint8Array;
 }
 
-/** Error answers to senders: problem details (RFC 9457), without any data of a destination. */
+/** Error responses to senders: problem details (RFC 9457), without any data of a destination. */
 
 const style = { statuses: {}, documentationUrl: "/docs/idempotency", retryAfterSeconds: 5 };
 
@@ -163,8 +163,8 @@ export function refusal(
 
 const titles: Readonly<Record<number, string>> = {
   502: "The destination cannot be reached",
-  503: "The destination cannot take this now",
-  504: "The destination did not answer in time",
+  503: "The destination cannot accept this now",
+  504: "The destination did not respond in time",
   508: "Forwarding loop detected",
 };
 

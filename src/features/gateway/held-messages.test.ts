@@ -27,7 +27,7 @@ const connectionOf = (id: string, more: Partial<Connection> = {}): Connection =>
   ...more,
 });
 
-/** A process with a store that outlives it. */
+/** A process whose store outlives it. */
 async function process(store: ModelGateway, sent: string[], { failsAfter = Number.POSITIVE_INFINITY } = {}) {
   const directory = new GatewayDirectory(store);
   await directory.load();

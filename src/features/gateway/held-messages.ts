@@ -34,29 +34,30 @@ export interface Turn {
   readonly ended: () => void;
 }
 
-/** Messages sent by one step of a release; their events are in memory at the same time. */
+/** Maximum number of messages sent by one step of a release. Their events are in memory concurrently. */
 const stepSize = 100;
-/** Connections that are released at the same time; the others take turns with them, step by step. */
+/** Maximum number of connections released concurrently. Other releases alternate with them, one step at a time. */
 const stepsAtOnce = 4;
 const lookEveryMs = 60_000;
 /**
- * Other processes may still hold messages for this long after a connection was resumed, until they read the change.
+ * For this long after a connection is resumed, other processes may still hold messages, because they have not read the
+ * change yet.
  */
 const afterResumeMs = 2_000;
 /** One process releases a connection at a time. If it crashes, another may take over after this time. */
 const claimMs = 30_000;
-/** Progress is counted up to this number. */
+/** Maximum value up to which progress is counted. */
 const heldCountMax = 10_000;
 
 /**
- * Messages that arrived while their connection was paused. They are stored, so a crash loses none of them. A resumed
- * connection is open at once and sends its held messages in the background, oldest first. Until none is left, new
+ * Stores messages that arrive while their connection is paused, so a crash loses none of them. A resumed connection is
+ * open immediately and sends its held messages in the background, oldest first. Until all held messages are sent, new
  * messages join the end of the queue (docs/decisions/held-messages.md).
  */
 export class HeldMessages {
   readonly #options: HeldMessagesOptions;
   readonly #looking: Loop;
-  /** Connections that wait for their next step, in order of their turns. */
+  /** Connections that wait for their next step, in round-robin order. */
   readonly #waiting = new Set<string>();
   readonly #steps = new Map<string, Promise<void>>();
   /** Sources whose new messages are blocked while a release ends. */
@@ -71,7 +72,7 @@ export class HeldMessages {
       clock,
       round: () => this.#look(),
       pauseMs: () => lookEveryMs,
-      failed: (error) => log.warn({ err: loggedError(error) }, "looking for held messages failed"),
+      failed: (error) => log.warn({ err: loggedError(error) }, "searching for held messages failed"),
     });
   }
 
@@ -92,7 +93,10 @@ export class HeldMessages {
     this.#looking.soon(afterResumeMs);
   }
 
-  /** Blocks messages between the last held message and the end of the release, because they would overtake others. */
+  /**
+   * Blocks new messages between the last held message and the end of the release, because they would otherwise overtake
+   * held messages.
+   */
   async turn(sourceId: string): Promise<Turn> {
     for (let gate = this.#gates.get(sourceId); gate !== undefined; gate = this.#gates.get(sourceId))
       await gate;
@@ -112,14 +116,14 @@ export class HeldMessages {
     };
   }
 
-  /** Number of held messages per connection; open connections without a release hold none. */
+  /** Number of held messages per connection. An open connection without a release has no held messages. */
   counts(connections: readonly Connection[]): Promise<ReadonlyMap<string, number>> {
     const connectionIds = connections.filter(isHolding).map(({ id }) => id);
     if (connectionIds.length === 0) return Promise.resolve(new Map());
     return this.#options.store.heldCounts({ connectionIds, countMax: heldCountMax });
   }
 
-  /** Finds releases that a crash or another process left unfinished, and messages of deleted connections. */
+  /** Finds releases that a crash or another process left unfinished, and held messages of deleted connections. */
   async #look(): Promise<void> {
     const { store, directory } = this.#options;
     const ids = new Set(await store.connectionsWithHeld());
@@ -169,7 +173,7 @@ export class HeldMessages {
     this.#work();
   }
 
-  /** True if nothing is left to do for this connection now. */
+  /** True if there is currently no more work for this connection. */
   async #step(id: string): Promise<boolean> {
     const connection = this.#options.directory.connection(id);
     if (connection === undefined || connection.pausedAt !== null) return true;
@@ -180,14 +184,14 @@ export class HeldMessages {
   }
 
   /**
-   * Blocks new messages of the source while the last held ones are sent and the connection is marked as released.
-   * Otherwise a steady sender would keep the release from ending, or overtake its own messages. False if other
-   * processes have held more messages.
+   * Blocks new messages of the source while the last held messages are sent and the connection is marked as released.
+   * Otherwise, a steady sender would keep the release from ending, or its messages would overtake each other. Returns
+   * false if other processes have held more messages.
    */
   async #end(connection: Connection): Promise<boolean> {
     const { store, directory, changes } = this.#options;
     const { id, sourceId, releasingSince } = connection;
-    // Another connection of the same source is ending its release: the next step tries again.
+    // Another connection of the same source is ending its release; the next step of this one retries.
     if (releasingSince === null || this.#gates.has(sourceId)) return false;
     const gate = Promise.withResolvers<null>();
     this.#gates.set(sourceId, gate.promise);
@@ -215,7 +219,7 @@ export class HeldMessages {
     });
   }
 
-  /** How many of the oldest were sent; null while another process releases this connection. */
+  /** How many of the oldest held messages were sent; null while another process releases this connection. */
   async #sendSome(connection: Connection): Promise<number | null> {
     const { store, clock } = this.#options;
     const now = clock.now();
@@ -247,7 +251,7 @@ export class HeldMessages {
     if (webhook?.status !== "active") throw new PosthornError("conflict", "the webhook is not active");
     const events = await Promise.all(messages.map(({ eventId }) => history.getEvent(tenantId, eventId)));
     const now = clock.now();
-    // Submitted in order and without waiting: one commit takes them in this order.
+    // Submitted in order without awaiting each one, so that one commit stores them in this order.
     const results = await Promise.allSettled(
       events.map(async (event): Promise<Pick<SettledMessage, "result" | "detail">> => {
         if (event === null || event.body === null)

@@ -49,7 +49,7 @@ export interface InboundOptions {
 
 /** The result of a request, before it is logged. */
 interface Ended extends Delivered {
-  /** The sender is authenticated. */
+  /** Whether the sender is authenticated. */
   readonly isProven?: boolean;
   readonly cause?: string;
   readonly detail?: string | null;
@@ -60,7 +60,7 @@ interface Ended extends Delivered {
   readonly mayBeConsented?: boolean;
 }
 
-/** Handles a request from the address to the answer. */
+/** Handles a request from reading its address to sending its response. */
 export class GatewayInbound implements Inbound {
   readonly #options: InboundOptions;
   readonly #buckets = new Map<string, RateBucket>();
@@ -169,7 +169,7 @@ export class GatewayInbound implements Inbound {
   }
 
   #unexpected({ source, id, request }: Incoming, error: unknown): Ended {
-    // The error goes to the server log; tenants see only the log row of the request, without internal details.
+    // The error is written to the server log. Tenants see only the log row of the request, without internal details.
     const fields = {
       // Evaluated only if the line is written.
       get err(): string {
@@ -292,7 +292,7 @@ export class GatewayInbound implements Inbound {
     const fields = { sourceId: source.id, tenantId: source.tenantId, cause, incident: "unauthenticated" };
     this.#options.telemetry.log.warn(fields, "a message to the gateway was not authentic");
     this.#options.telemetry.metrics.gatewayIncident?.(cause);
-    // The text is the same for every cause, so it does not help anyone who guesses.
+    // The text is the same for every cause, so that it reveals nothing to an attacker who guesses addresses.
     const text = "The message carries no valid proof of its sender.";
     const isToken = cause === "bad_token" && message.headers.get("authorization") !== null;
     const headers: Record<string, string> = isToken ? { "www-authenticate": "Bearer" } : {};
@@ -380,14 +380,14 @@ function probesOf({ allowProbes }: Source, { probes }: SourceVerifier): Readonly
   return new Set([...probes, ...allowProbes]);
 }
 
-/** Answers address checks that carry no proof, as far as provider and source allow them. They are not stored. */
+/** Responds to address checks that carry no proof, if provider and source allow this. Such checks are not stored. */
 function answerToProbe(incoming: Incoming, verifier: SourceVerifier): Ended | null {
   const { source, request } = incoming;
   const { method, body } = request;
   const probes = probesOf(source, verifier);
   const isLook =
     (method === "HEAD" && probes.has("head")) ||
-    // Some providers send a challenge by GET, which is answered elsewhere.
+    // Some providers send a challenge by GET, which is handled elsewhere.
     (method === "GET" && probes.has("get") && !verifier.methods.includes("GET"));
   if (isLook) return challenged({ kind: "challenge", answer: { status: 200, contentType: null, body: "" } });
   return body.byteLength === 0 ? validationToken(incoming, verifier) : null;
@@ -395,7 +395,7 @@ function answerToProbe(incoming: Incoming, verifier: SourceVerifier): Ended | nu
 
 const validationTokenMax = 4_096;
 
-/** `POST ?validationToken=…` of a message that is not authentic: returns the decoded token. */
+/** Handles `POST ?validationToken=…` for a message that is not authentic: responds with the decoded token. */
 function validationToken({ source, request }: Incoming, verifier: SourceVerifier): Ended | null {
   if (request.method !== "POST" || !probesOf(source, verifier).has("validation_token")) return null;
   const [token = "", ...others] = queryOf(request.url).getAll("validationToken");
@@ -404,7 +404,7 @@ function validationToken({ source, request }: Incoming, verifier: SourceVerifier
   return challenged({ kind: "challenge", answer });
 }
 
-/** The key by which the log counts requests without a row. */
+/** The key under which the log counts requests that get no row. */
 function kindOf({ outcome, cause, isProven = false }: Ended): RequestKind {
   return { outcome, cause: cause ?? null, isProven };
 }
@@ -413,7 +413,7 @@ const pathMax = 8_192;
 const unprovenPathMax = 512;
 const unprovenFields = { count: 32, nameLength: 64, valueLength: 256, length: 3_072 };
 
-/** Masked headers. For a request without proof, only as many as help to identify its sender. */
+/** Masked headers. For a request without proof, only enough headers to help identify its sender. */
 function shownHeaders(headers: Iterable<readonly [string, string]>, isProven: boolean): readonly string[] {
   const all = [...headers];
   if (isProven) return all.flatMap(([name, value]) => [name, maskedField(name, value)]);
@@ -446,7 +446,7 @@ const headCauses: ReadonlySet<string> = new Set([
   "bad_token",
 ] satisfies readonly RejectionCause[]);
 
-/** The cause of a composition is that of one verifier; another one might have found its proof in the body. */
+/** A composite verifier reports the cause of one of its parts; another part might have found its proof in the body. */
 function isShownByHead({ type }: SourceVerifier, cause: string): boolean {
   return type !== "any_of" && type !== "all_of" && headCauses.has(cause);
 }
@@ -472,7 +472,7 @@ async function asksConsent({ message, source }: Incoming): Promise<Ended> {
   }
 }
 
-/** Caches must not store answers for an address that contains a credential (CEW-3.2-4). */
+/** Caches must not store responses for an address that contains a credential (CEW-3.2-4). */
 function keptPrivate(answer: InboundAnswer, { url }: InboundRequest): InboundAnswer {
   if (answer.status >= 300 || !url.includes("?")) return answer;
   return { ...answer, headers: { ...answer.headers, "cache-control": "private" } };

@@ -20,10 +20,10 @@ import { type Relayed, endToEndReader, forwardedHeaders, handedOn, relayedKeyPre
 import type { InboundRequest } from "./gateway-services.ts";
 import { type Connection, isHolding, type Source } from "./source.ts";
 
-/** For messages whose type is unknown. */
+/** Event type of messages whose type is unknown. */
 const unknownEventType = "gateway.message";
 
-/** Converts the sender's spelling to a valid event type: `customers/create` becomes `customers.create`. */
+/** Converts the sender's spelling of an event type to a valid one: `customers/create` becomes `customers.create`. */
 function mappedEventType(original: string | null): string {
   if (original === null) return unknownEventType;
   const mapped = original
@@ -42,12 +42,15 @@ function mappedEventType(original: string | null): string {
  * connections with filters of 500 conditions take 25,000.
  */
 const stepsMax = 1_000_000;
-/** Serializing this many characters costs one step. */
+/** Number of serialized characters that cost one step. */
 const charactersPerStep = 16;
-/** After this many steps (some milliseconds), other requests get a turn. */
+/** After this many steps (a few milliseconds), the message yields to other requests. */
 const stepsPerTurn = 50_000;
 
-/** A message as read by the rules of its source and of all its connections: parsed once, within one budget. */
+/**
+ * A message as read by the rules of its source and all its connections. It is parsed only once, and all rules share one
+ * budget.
+ */
 export class MessageReading {
   readonly look: Look;
   readonly #budget: StepBudget;
@@ -62,15 +65,15 @@ export class MessageReading {
     this.look = new Look(budget);
   }
 
-  /** Undefined if it is not JSON. */
+  /** Undefined if the body is not JSON. */
   get body(): unknown {
     this.#body ??= { value: readJsonBody(this.#bytes) };
     return this.#body.value;
   }
 
   /**
-   * The member at a JSON pointer as JSON text; undefined if it is missing. Throws a RangeError if it is nested too
-   * deep.
+   * The value at a JSON pointer as JSON text; undefined if it is missing. Throws a RangeError if the value is nested
+   * too deeply.
    */
   textAt(pointer: string): string | undefined {
     if (!this.#texts.has(pointer)) {
@@ -87,7 +90,7 @@ export class MessageReading {
     return this.#written(value);
   }
 
-  /** Call between pieces of work: yields to other requests if this message took many steps since the last call. */
+  /** Call between pieces of work. Yields to other requests if this message took many steps since the last call. */
   async turn(clock: Pick<Clock, "defer">): Promise<void> {
     if (this.#budget.spent < this.#turnAt) return;
     await new Promise<void>((resolve) => clock.defer(resolve));
@@ -124,8 +127,8 @@ function tokensOf(pointer: string): readonly string[] {
     .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-// The keys of a message: the received field, the identity of the message, and the key under which the store remembers
-// it.
+// The keys of a message: the received header field, the identity of the message, and the key under which the store
+// records it.
 
 type KeyField =
   | { readonly kind: "none" }
@@ -136,7 +139,7 @@ type KeyField =
 const name = "idempotency-key";
 const lengthMax = 255;
 
-/** A repeated, too long or malformed field is never used for a lookup. */
+/** A field that is repeated, too long or malformed is never used for a lookup. */
 export function readKeyField(rawHeaders: readonly string[]): KeyField {
   const values: string[] = [];
   for (let at = 0; at < rawHeaders.length; at += 2)
@@ -144,7 +147,7 @@ export function readKeyField(rawHeaders: readonly string[]): KeyField {
       values.push(rawHeaders[at + 1] ?? "");
   const [raw] = values;
   if (raw === undefined) return { kind: "none" };
-  if (values.length > 1) return malformed("it is repeated");
+  if (values.length > 1) return malformed("it is present more than once");
   if (!/^[\x20-\x7e]+$/.test(raw) || raw.trim() === "")
     return malformed("it must have 1 to 255 printable ASCII characters");
   if (!raw.startsWith('"'))
@@ -167,7 +170,7 @@ interface Identified {
   readonly keyPointers: readonly string[] | null;
 }
 
-/** The key under which the store remembers the message; hashed, so that no header content is stored. */
+/** The key under which the store records the message; hashed, so that no header content is stored. */
 function rememberedKey(message: Identified): string {
   const { sourceId, received } = message;
   const text = `[${JSON.stringify(received.verification.producer ?? null)},${identityOf(message)}]`;
@@ -175,8 +178,8 @@ function rememberedKey(message: Identified): string {
 }
 
 /**
- * As JSON text. Values that the sender signed come first: an unsigned key would let a captured message pass as
- * another one.
+ * As JSON text. Values that the sender signed take precedence: with an unsigned key, a captured message could pass as a
+ * different one.
  */
 function identityOf({ received, field, bodyDigest, reading, keyPointers }: Identified): string {
   const { verification, key } = received;
@@ -190,7 +193,7 @@ function identityOf({ received, field, bodyDigest, reading, keyPointers }: Ident
   return JSON.stringify(["body", verification.scheme, bodyDigest()]);
 }
 
-/** Null if a member is missing or nested too deep. */
+/** Null if a value is missing or nested too deeply. */
 function pointedAt(reading: Identified["reading"], pointers: readonly string[]): readonly string[] | null {
   const texts: string[] = [];
   try {
@@ -323,14 +326,14 @@ function originalTypeOf(
   return typeof query === "string" ? read({ query }) : null;
 }
 
-/** The claim of a crashed process is free after the time budget of a message plus this. */
+/** The claim of a crashed process expires after the time budget of a message plus this time. */
 const claimSpareMs = 30_000;
 
 export function claimMsOf({ budgetMs }: Source): number {
   return budgetMs + claimSpareMs;
 }
 
-/** Routes of a message, by the rules of the connections. */
+/** The connections that route a message, grouped by what their rules decide. */
 export interface Routed {
   readonly open: readonly Connection[];
   readonly held: readonly Connection[];
@@ -339,7 +342,7 @@ export interface Routed {
 
 const filters = new WeakMap<object, Filter>();
 
-/** Throws a StepsSpentError if the filters need more steps than one message may cost. */
+/** Throws a StepsSpentError if the filters need more steps than one message is allowed. */
 export async function routed(
   { incoming, reading }: Authentic,
   connections: readonly Connection[],
@@ -381,7 +384,7 @@ function filteredMessage(
   return { ...filteredHead(headers, request.url, address.rest), body };
 }
 
-/** The parts that filters see apart from the body; `url` and `rest` come from the address. */
+/** The parts other than the body that filters see; `url` and `rest` come from the address. */
 export function filteredHead(
   headers: Iterable<readonly [name: string, value: string]>,
   url: string,
@@ -394,7 +397,7 @@ export function filteredHead(
   };
 }
 
-/** The first value of a repeated parameter, as in `valueReader`. */
+/** Uses the first value of a repeated parameter, as `valueReader` does. */
 function firstValues(query: URLSearchParams): Record<string, string> {
   return Object.fromEntries([...query].reverse());
 }

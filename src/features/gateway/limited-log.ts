@@ -11,7 +11,7 @@ const payloadPartMin = 6;
 const messageLengthMax = 500;
 const framesMax = 3;
 
-/** Omits the message, which may quote stored data: name, code and stack frames identify an error. */
+/** Name, code and stack frames identify an error. The message is omitted, because it may quote stored data. */
 export function loggedError(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const { code } = error as { readonly code?: unknown };
@@ -20,7 +20,7 @@ export function loggedError(error: unknown): string {
   return [name, ...frames.slice(0, framesMax).map((frame) => frame.trim())].join(" ");
 }
 
-/** The message of an error, with all parts masked that also occur in the payload. */
+/** The message of an error. Every part that also occurs in the payload is masked. */
 export function withoutPayload(error: unknown, payload: Uint8Array): string {
   const message = String(error).slice(0, messageLengthMax);
   const text = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString("utf8");
@@ -50,12 +50,13 @@ interface Window {
 }
 
 /**
- * Limits log lines to one per minute and message: the first is written at once, the others are counted in a summary.
+ * Limits log lines to one per minute and message: the first is written immediately, and the others are counted in a
+ * summary.
  */
 export class LimitedLog implements Logger {
   readonly #clock: Pick<Clock, "schedule">;
   readonly #log: Logger;
-  /** Keyed by message; there are only a few. */
+  /** Keyed by message; there are only a few distinct messages. */
   readonly #windows = new Map<string, Window>();
 
   constructor(clock: Pick<Clock, "schedule">, log: Logger) {

@@ -9,7 +9,7 @@ import { filteredHead, MessageReading } from "./incoming.ts";
 
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 
-/** Steps of the conditions for a message with this body. */
+/** The evaluation steps of the conditions for a message with this body. */
 function stepsOf(filters: readonly object[], body: unknown): number {
   const budget = new StepBudget();
   const look = new Look(budget);

@@ -23,7 +23,7 @@ export interface PassThroughOptions {
   readonly limits: PlacesLimits;
 }
 
-/** The answer of one webhook, or why it was not called. */
+/** The response of one webhook, or why it was not called. */
 interface Outcome {
   readonly connection: Connection;
   readonly answer: StoredAnswer;
@@ -36,10 +36,10 @@ interface Outcome {
 
 /** Retry-After for senders if the wait is unknown. */
 const unknownWaitSeconds = 60;
-/** Reserved for answering the sender if a webhook uses all of its time. */
+/** Time reserved for responding to the sender if a webhook uses its whole timeout. */
 const marginMs = 500;
 
-/** Delivers while the sender waits, and answers with success only after the webhooks accepted (EDS-9.7-7). */
+/** Delivers while the sender waits, and responds with success only after the webhooks accepted (EDS-9.7-7). */
 export class PassThrough {
   readonly #options: PassThroughOptions;
   readonly #places: Places;
@@ -49,7 +49,7 @@ export class PassThrough {
     this.#places = new Places(options.limits, options.access.waitingSlots);
   }
 
-  /** Requests that are waiting for a webhook now. */
+  /** Number of requests that are currently waiting for a webhook. */
   get inFlight(): number {
     return this.#places.total;
   }
@@ -90,7 +90,7 @@ export class PassThrough {
     }
   }
 
-  /** A webhook that accepted is not called again if the sender repeats the message; the others are. */
+  /** If the sender repeats the message, webhooks that accepted it are not called again; the others are. */
   async #passOnce(authentic: Authentic, connection: Connection): Promise<Outcome> {
     const { answers } = this.#options.store;
     const claim = this.#claimOf(authentic, connection);
@@ -103,7 +103,7 @@ export class PassThrough {
       await this.#free(claim);
       throw error;
     }
-    // Release the claim, so that a repeat tries again.
+    // Release the claim, so that a repeat is processed again.
     if (!outcome.isAccepted) await this.#free(claim);
     return outcome;
   }
@@ -158,7 +158,7 @@ export class PassThrough {
     const { observation, responseSample } = result;
     const isOversized = (responseSample?.length ?? 0) >= responseBodyBytesMaxAllowed;
     const isWhole = observation.kind === "response" && observation.complete && !isOversized;
-    // A profile may accept a truncated answer by its status; a waiting sender must not get it as a success.
+    // A profile may accept a truncated response by its status; a waiting sender must not get it as a success.
     const isAccepted = verdict.outcome === "accepted" && isWhole;
     const status = upstreamStatus({ observation, isAccepted, isOversized }, source.statusOverrides);
     const body = isAccepted ? responseSample : null;
@@ -186,7 +186,10 @@ export class PassThrough {
     };
   }
 
-  /** The first required webhook that did not accept decides; otherwise the first required one. */
+  /**
+   * The first required webhook that did not accept determines the response; if all accepted, the first required one
+   * does.
+   */
   #delivered(outcomes: readonly Outcome[], ignored: readonly ForwardNote[]): Delivered {
     const required = outcomes.filter(({ connection }) => connection.required);
     const counted = required.length > 0 ? required : outcomes;
@@ -211,7 +214,7 @@ export class PassThrough {
     if (error.code === "idempotency_key_reused") {
       const { id: sourceId, tenantId } = incoming.source;
       const { log, metrics } = this.#options.telemetry;
-      log.warn({ sourceId, tenantId, incident: "key_reused" }, "a known key was used with another body");
+      log.warn({ sourceId, tenantId, incident: "key_reused" }, "a known key was used with a different body");
       metrics.gatewayIncident?.("key_reused");
       return { answer: refusal(error.code, error.message), outcome: "rejected" };
     }
@@ -251,7 +254,7 @@ function repeated(
       { retryAfterSeconds: 1 },
     );
   if (claimed.kind === "mismatch")
-    throw new ReceiverError("idempotency_key_reused", "The key was used for another message.");
+    throw new ReceiverError("idempotency_key_reused", "The key was used for a different message.");
   const answer = deserializeStored(claimed.result);
   return {
     connection,
@@ -260,11 +263,11 @@ function repeated(
     isAccepted: answer.status < 300,
     eventId: null,
     retryAfterSeconds: null,
-    detail: `${answer.status}, answered before`,
+    detail: `${answer.status}, as in an earlier response`,
   };
 }
 
-/** A message without a key gets one that is the same for its repeats. */
+/** A message without a key gets a generated key that is the same for its repeats. */
 function withOwnKey({ relayed, key }: Authentic): Authentic["relayed"] {
   const digest = hash("sha256", key);
   const own = `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-8${digest.slice(17, 20)}-${digest.slice(20, 32)}`;

@@ -2,36 +2,36 @@
 export const gatewayOutcomes = [
   /** Stored, or accepted by the destination. */
   "accepted",
-  /** Already known: answered like the first time. */
+  /** Already received; gets the same response as the first request. */
   "duplicate",
   /** Refused because of its content: not authenticated, an unusable key, too large. */
   "rejected",
-  /** Authentic, but no connection accepted it. */
+  /** Authentic, but no connection accepted the message. */
   "ignored",
   /** A provider's check of the address was answered. */
   "challenge",
-  /** The destination or the store could not accept it now. */
+  /** The destination or the store was temporarily unable to accept it. */
   "failed",
 ] as const;
-/** How long the log keeps an entry, and the body of a request that may be retried. A bookmark keeps both. */
+/** How long the log keeps an entry, and the body of a request that may be retried. A bookmark keeps both longer. */
 export const receivedMs = 7 * 86_400_000;
 export const receivedBodiesMs = 86_400_000;
-/** Requests of one source that a list summarises. */
+/** Maximum number of requests of one source that a list summarises. */
 export const recentRequestsMax = 100;
 
 export type GatewayOutcome = (typeof gatewayOutcomes)[number];
 
-/** What an event from the gateway keeps of the request that brought it. Every attempt forwards it unchanged. */
+/** The part of a request that is kept with the event it became. Every attempt forwards it unchanged. */
 export interface Relayed {
   /** The value of `Idempotency-Key`, byte for byte (EDS-9.7-1); null if there was none. */
   readonly key: string | null;
   /** The verified `Webhook-ID`; null if there was none. */
   readonly webhookId: string | null;
-  /** Text appended to the path of the webhook, including the query; null for nothing. */
+  /** Text appended to the path of the webhook, including the query; null if nothing is appended. */
   readonly path: string | null;
   /** Flat name-value list of other forwarded headers. */
   readonly headers: readonly string[];
-  /** Delays between attempts by webhook id, for connections with their own delays. */
+  /** Delays between attempts, keyed by webhook id, for connections that define their own delays. */
   readonly retryDelaysMs?: Readonly<Record<string, readonly number[]>>;
 }
 
@@ -51,7 +51,7 @@ export function packRelayed({ key, webhookId, path, headers, retryDelaysMs }: Re
   );
 }
 
-/** Reverses `packRelayed`; null for null. */
+/** Reverses `packRelayed`. Returns null for null. */
 export function unpackRelayed(bytes: Uint8Array | null): Relayed | null {
   if (bytes === null) return null;
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
@@ -96,7 +96,8 @@ export function nextHops(received: string | null, self: string): Hops {
   return { kind: "next", value: [...before, self].join(";") };
 }
 
-// Which headers of a sender reach the webhook: the configured ones, but never hop-by-hop or credential headers.
+// Determines which headers of a sender reach the webhook: the configured ones, but never hop-by-hop or credential
+// headers.
 
 const never =
   /^(authorization|cookie|proxy-.*|connection|keep-alive|te|trailer|transfer-encoding|upgrade|host|content-length|forwarded|x-forwarded-.*|webhook-request-.*|webhook-signature|webhook-timestamp|webhook-id|x-webhook-signature|idempotency-key|x-idempotency-key|posthorn-.*|expect|set-cookie|www-authenticate)$/i;
@@ -109,7 +110,7 @@ interface HeaderReader {
   get(name: string): string | null;
 }
 
-/** Reads headers that may be forwarded: those listed in `Connection` belong to the hop (RFC 9110, 7.6.1). */
+/** Reads the headers that may be forwarded. Headers listed in `Connection` apply only to the hop (RFC 9110, 7.6.1). */
 export function endToEndReader(headers: HeaderReader): (name: string) => string | null {
   const connection = headers.get("connection");
   if (connection === null) return (name) => headers.get(name);
@@ -121,7 +122,7 @@ const endToEnd = ["Signature", "Signature-Input", "Content-Digest"];
 
 interface Handing {
   readonly get: (name: string) => string | null;
-  /** Result of `handedOn`. */
+  /** The result of `handedOn`. */
   readonly names: readonly string[];
   readonly sourceName: string;
   readonly receivedAt: number;
@@ -152,7 +153,7 @@ export function forwardedHeaders(from: Handing): Relayed["headers"] {
   return headers;
 }
 
-/** Accepted in a header by every client and server. */
+/** Whether every client and server accepts the value in a header. */
 function isSendable(value: string): boolean {
   return /^[\x20-\x7e\t]{0,4096}$/.test(value);
 }

@@ -11,7 +11,7 @@ import type { InboundAnswer } from "./gateway-services.ts";
 import type { GatewayOutcome } from "./relayed.ts";
 import type { Source } from "./source.ts";
 
-/** Failures that one address may have at a source before it is limited, and how fast they decay. */
+/** Number of failures that one address may have at a source before it is limited, and how fast failures expire. */
 interface Allowance {
   readonly burst: number;
   readonly perSecond: number;
@@ -24,7 +24,7 @@ const withoutProof: Allowance = { burst: 30, perSecond: 0.5 };
  * `POSTHORN_TRUSTED_PROXIES` does not list.
  */
 const wrongProof: Allowance = { burst: 300, perSecond: 5 };
-/** An address with an authentic message to the source within this time is not limited by invalid proofs. */
+/** An address that sent an authentic message to the source within this time is not limited by invalid proofs. */
 const trustMs = 3_600_000;
 /** Maximum number of tracked pairs of source and address; the least recently seen are evicted first. */
 const entriesMax = 10_000;
@@ -32,21 +32,21 @@ const entriesMax = 10_000;
 interface Sender {
   withoutProof: number;
   wrongProof: number;
-  /** Time of the two counts. */
+  /** Time to which both counts refer. */
   at: number;
   verifiedAt: number;
 }
 
 /** The limit for the next request of an address, before its body is read. */
 export interface SenderLimit {
-  /** Refuse it if its head shows no proof. */
+  /** Refuse the request if its head shows no proof. */
   readonly needsProof: boolean;
-  /** Refuse it in any case. */
+  /** Refuse the request in any case. */
   readonly isClosed: boolean;
   readonly retryAfterSeconds: number;
 }
 
-/** Failed verifications by source and client address, in bounded memory. */
+/** Counts failed verifications by source and client address, in bounded memory. */
 export class FailedSenders {
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #senders = new Map<string, Sender>();
@@ -84,7 +84,7 @@ export class FailedSenders {
     if (this.#senders.has(key)) this.#senderAt(key).verifiedAt = this.#clock.monotonicMs();
   }
 
-  /** The sender, moved to the end of the eviction order. */
+  /** Returns the sender and moves it to the end of the eviction order. */
   #senderAt(key: string): Sender {
     const now = this.#clock.monotonicMs();
     const known = this.#senders.get(key);
@@ -112,18 +112,18 @@ function keyOf(sourceId: string, address: string): string {
   return `${sourceId} ${clientNetwork(address)}`;
 }
 
-/** Log rows per source and minute, by kind and in total; further requests are only counted. */
+/** Maximum number of log rows per source and minute, by kind and in total; further requests are only counted. */
 const unprovenRows = { ofKind: 10, ofSource: 40 } as const;
 const refusedRows = { ofKind: 600, ofSource: 1_200 } as const;
 const minuteMs = 60_000;
-/** Per tenant, day and process; beyond that, rows have neither headers nor body, and fewer are kept. */
+/** Limits per tenant, day and process. Beyond them, rows have neither headers nor body, and fewer rows are kept. */
 const unprovenBytesMax = 32 * 1024 * 1024;
 const provenBytesMax = 1024 * 1024 * 1024;
 const dayMs = 86_400_000;
-/** Size of a row without its texts. */
+/** Size of a row without its strings. */
 const rowBytes = 512;
 
-/** The key by which requests are counted together. */
+/** Requests with the same kind are counted together. */
 export interface RequestKind {
   readonly outcome: GatewayOutcome;
   readonly cause: string | null;
@@ -133,7 +133,7 @@ export interface RequestKind {
 /** The rows of one kind in one minute. */
 interface Counted {
   rows: number;
-  /** The newest row, which counts the requests without a row. */
+  /** The newest row, which counts the requests that got no row. */
   last: string | null;
 }
 
@@ -143,7 +143,7 @@ interface SourceMinute {
   readonly kinds: Map<string, Counted>;
 }
 
-/** Decides which requests get a row in the request log, and how much of them it keeps. */
+/** Decides which requests get a row in the request log, and how much of each request the row keeps. */
 export class RequestAdmission {
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #minutes = new Map<string, SourceMinute>();
@@ -154,9 +154,9 @@ export class RequestAdmission {
   }
 
   /**
-   * True if a request gets a row; otherwise the ID of the row that counts it, if there is one. Every accepted message
-   * gets a row. Other requests get a limited number of rows per minute, which is enough for debugging; the rest are
-   * counted at the newest of these rows.
+   * Returns true if a request gets a row. Otherwise, returns the ID of the row that counts it, if there is one. Every
+   * accepted message gets a row. Other requests get a limited number of rows per minute, which is enough for debugging;
+   * the rest are counted at the newest of these rows.
    */
   admits({ id, tenantId }: Pick<Source, "id" | "tenantId">, kind: RequestKind): boolean | string {
     const { outcome, isProven } = kind;
@@ -173,7 +173,7 @@ export class RequestAdmission {
     if (counted === undefined) minute.kinds.set(name, (counted = { rows: 0, last: null }));
     const { ofKind, ofSource } = isProven ? refusedRows : unprovenRows;
     const rowsMax = this.isBrief({ tenantId }, isProven) ? 1 : ofKind;
-    // The first of each kind always gets a row: a flood of one kind hides no other.
+    // The first request of each kind always gets a row, so that a flood of one kind does not hide others.
     const isKept = counted.rows === 0 || (counted.rows < rowsMax && minute.rows < ofSource);
     if (isKept) {
       counted.rows += 1;
@@ -183,7 +183,7 @@ export class RequestAdmission {
     return counted.last ?? false;
   }
 
-  /** The tenant has used its daily budget for rows. */
+  /** Whether the tenant has used its daily budget for rows. */
   isBrief({ tenantId }: Pick<Source, "tenantId">, isProven: boolean): boolean {
     const used = this.#tenants.get(tenantId);
     if (used === undefined || this.#clock.monotonicMs() - used.since >= dayMs) return false;
@@ -191,7 +191,8 @@ export class RequestAdmission {
   }
 
   /**
-   * Call after adding a row: further requests of its kind are counted at it, and its size is charged to the tenant.
+   * Call after adding a row. Further requests of its kind are counted at this row, and its size is charged to the
+   * tenant.
    */
   added(row: ReceivedRequest, kind: RequestKind): void {
     const counted = this.#minutes.get(row.sourceId)?.kinds.get(kindName(kind));
@@ -218,16 +219,21 @@ function kindName({ outcome, cause, isProven }: RequestKind): string {
   return `${outcome} ${cause ?? ""} ${isProven}`;
 }
 
-/** The CloudEvents handshake: a sender asks by OPTIONS whether it may deliver (CEW-4), and may get consent later. */
+/**
+ * The CloudEvents handshake: with an OPTIONS request, a sender requests permission to deliver (CEW-4). Permission may
+ * be granted later.
+ */
 
 type SourceHandshake = NonNullable<Source["handshake"]>;
 
-/** The answer to a handshake and its log entry. */
+/** The response to a handshake and its log entry. */
 export interface Consent {
   readonly answer: InboundAnswer;
   readonly isGiven: boolean;
   readonly detail: string;
-  /** Where consent can be sent later; null unless it was withheld and the sender supports it (CEW-4.2-2). */
+  /**
+   * Where permission can be sent later; null unless permission was withheld and the sender supports this (CEW-4.2-2).
+   */
   readonly callbackUrl: string | null;
 }
 

@@ -14,26 +14,26 @@ const gatherMs = 200;
 /** Retry delay after a failed write. */
 const againMs = 5_000;
 const atOnce = 500;
-/** More rows than this wait only while the store is unavailable. */
+/** Maximum number of waiting rows; it is exceeded only while the store is unavailable. */
 const waitingMax = 10_000;
-/** Per source, day and process. */
+/** Maximum number of bodies per source, day and process. */
 const bodiesMax = 100;
-/** Limit for bodies and headers of requests without proof that can be verified again, per source. */
+/** Maximum size, per source, of bodies and headers of unauthenticated requests that can be verified again. */
 const unprovenBodyBytesMax = 384 * 1024;
 
 /** Delay before counts are written; listings do not wait for them. */
 const countMs = 5_000;
 
 /**
- * Writes request log rows in the background, in batches, so that no sender waits for it. Rows that the store cannot
- * take are lost.
+ * Writes request log rows in the background, in batches, so that senders do not wait for it. Rows that the store cannot
+ * accept are lost.
  */
 export class RequestLog {
   readonly #options: RequestLogOptions;
   readonly #waiting: ReceivedRequest[] = [];
   #dropped = 0;
   readonly #bodies = new Map<string, { count: number; bytes: number; since: number }>();
-  /** Number of further requests, by row. */
+  /** Number of further requests, keyed by row. */
   #more = new Map<string, number>();
   readonly #writing: Loop;
 
@@ -45,7 +45,7 @@ export class RequestLog {
       round: () => this.flush(),
       failed: (error) => {
         log.warn({ err: loggedError(error) }, "writing gateway requests to the log failed");
-        // Retry even without new requests, because people look for the rows that are pending.
+        // Retry even if no new requests arrive, because operators look for the pending rows.
         if (this.#waiting.length > 0) this.#writing.soon(againMs);
       },
     });
@@ -56,7 +56,7 @@ export class RequestLog {
     await this.flush().catch(() => undefined);
   }
 
-  /** Counts a further request like that of this row, without adding a row. */
+  /** Counts a further request of the same kind as this row, without adding a row. */
   countMore(id: string): void {
     if (this.#more.size >= waitingMax && !this.#more.has(id)) return;
     this.#more.set(id, (this.#more.get(id) ?? 0) + 1);
@@ -72,7 +72,7 @@ export class RequestLog {
     this.#writing.soon(gatherMs);
   }
 
-  /** Whether another body of a request that created no event may be kept. */
+  /** Whether one more body of a request that created no event may be kept. */
   keepsBody(sourceId: string, bytes = 0, isProven = true): boolean {
     const now = this.#options.clock.now();
     const key = `${sourceId} ${isProven}`;
@@ -85,7 +85,7 @@ export class RequestLog {
     return true;
   }
 
-  /** Writes all pending rows. Rejects if the store cannot take them. */
+  /** Writes all pending rows. Rejects if the store cannot accept them. */
   async flush(): Promise<void> {
     const { store, log } = this.#options;
     while (this.#waiting.length > 0) {

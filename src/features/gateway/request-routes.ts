@@ -53,7 +53,7 @@ export function requestRoutes({ gateway }: ApiOptions, pager: Pager): readonly R
       {
         access: "read",
         summary: "List inbound requests, newest first",
-        description: `Accepted, duplicate, rejected and ignored requests of the last seven days; an entry may appear a moment after its response. Bodies are kept for 24 hours, and those of up to 100 rejected requests per source and process; bookmarked requests are kept. ${boundedSearch}`,
+        description: `Accepted, duplicate, rejected and ignored requests of the last seven days; an entry may appear a moment after its response. Bodies are kept for 24 hours, those of rejected requests for up to 100 requests per source and process; bookmarked requests are kept until the bookmark is removed. ${boundedSearch}`,
       },
       requestFilters,
       async (scope, { rejectionCause: cause, ...others }, query, listing) => {

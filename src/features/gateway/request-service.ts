@@ -30,11 +30,11 @@ import { authenticOf, type Incoming, messageOf, readKeyField, routed } from "./i
 import type { RequestLog } from "./request-log.ts";
 import type { Connection, Source } from "./source.ts";
 
-/** Creates new deliveries of a received event, with the key and ID of its sender. */
+/** Creates new deliveries of a received event, with the sender's key and ID. */
 export async function requeueFor(
   event: StoredEvent,
   connections: readonly Connection[],
-  /** Original deliveries of the event by webhook, which the new ones copy. */ originals: ReadonlyMap<
+  /** Original deliveries of the event by webhook, which the new deliveries copy. */ originals: ReadonlyMap<
     string,
     string
   >,
@@ -76,7 +76,7 @@ const bookmarksPerTenantMax = 200;
 /** The request log and replays. */
 export class Requests {
   readonly #options: RequestServiceOptions;
-  /** Serialized by tenant: two concurrent calls could both take the last slot. */
+  /** Serialized by tenant, because two concurrent calls could both take the last slot. */
   readonly #marks = new KeyedQueue();
 
   constructor(options: RequestServiceOptions) {
@@ -101,7 +101,7 @@ export class Requests {
     });
   }
 
-  /** With its body: from the log, or from the event that it became. */
+  /** Includes the body, from the log or from the event that the request became. */
   async get(scope: Scope, id: string): Promise<ReceivedRequest> {
     const request = await this.#find(scope, id);
     const event = request.body === null ? await this.#eventOf(request) : null;
@@ -126,7 +126,7 @@ export class Requests {
     return this.get(scope, id);
   }
 
-  /** Bookmarks keep rows and bodies beyond retention. */
+  /** Bookmarks exempt rows and bodies from retention. */
   async #requireRoom(tenantId: string): Promise<void> {
     const { store, clock } = this.#options;
     const filter = { ...everyRequest, tenantId, bookmarked: true };
@@ -150,7 +150,7 @@ export class Requests {
     );
   }
 
-  /** Applies the current connections. A rejected request is verified again first, regardless of its age. */
+  /** Uses the current connections. A rejected request is verified again first, regardless of its age. */
   async replay(scope: Scope, id: string, given: RequestReplayInput): Promise<ReceivedRequest> {
     const { connectionIds = null } = validFields(requestReplayFields, given, "the replay");
     const request = await this.#find(scope, id);
@@ -174,7 +174,7 @@ export class Requests {
     return chosen;
   }
 
-  /** Sends a stored event to the current connections, with the key and ID of its sender. */
+  /** Sends a stored event through the current connections, with the sender's key and ID. */
   async #again(scope: Scope, replay: Replay): Promise<ReceivedRequest> {
     const { request, connections } = replay;
     const { access, clock } = this.#options;
@@ -192,8 +192,8 @@ export class Requests {
   }
 
   /**
-   * Processes the request as if it arrived now, except for its timestamp: a rejected request is verified with the
-   * current secrets.
+   * Processes the request as if it arrived now, but checks its timestamp against the time when it was received. A
+   * rejected request is verified with the current secrets.
    */
   async #retry(scope: Scope, { request, source, connections }: Replay): Promise<ReceivedRequest> {
     const incoming = this.#incomingOf(request, source);
@@ -236,7 +236,8 @@ export class Requests {
 
   /** Notifies the sender that it may deliver, once its name is in `allowed_origins`. */
   async #consent(scope: Scope, request: ReceivedRequest, source: Source): Promise<ReceivedRequest> {
-    if (source.handshake === null) throw new PosthornError("conflict", "the source answers no handshakes");
+    if (source.handshake === null)
+      throw new PosthornError("conflict", "the source does not answer handshakes");
     const { message } = this.#incomingOf(request, source);
     const consent = await answerConsent(message, source);
     if (!consent.isGiven) throw new PosthornError("conflict", consent.detail);
@@ -249,7 +250,7 @@ export class Requests {
     const { box, access } = this.#options;
     const { sealedHeaders, body } = request;
     if (sealedHeaders === null || body === null)
-      throw new PosthornError("payload_gone", "the body of the request is not kept (any more)");
+      throw new PosthornError("payload_gone", "the body of the request was not kept, or is no longer kept");
     const {
       url,
       rawHeaders,

@@ -29,10 +29,10 @@ export function sourceTypeRoutes({ sourceTypes }: ApiOptions, pager: Pager): rea
       operationId: "listSourceTypes",
       tag: "Source types",
       summary: "List the verification types, providers first",
-      description: "With the fields of each type, and setup steps for providers.",
+      description: "Includes the fields of each type, and setup steps for providers.",
       access: "any",
       query: closed(pageProperties),
-      answers: { 200: { description: "The types in full.", schema: sourceTypeListSchema } },
+      answers: { 200: { description: "The types with all details.", schema: sourceTypeListSchema } },
       errors: ["invalid_cursor"],
       handle: async ({ query }) => {
         const listing = { tenantId: null, route: "source-types", filters: {} };
@@ -95,7 +95,7 @@ export function sourceRoutes(options: ApiOptions, pager: Pager): readonly Route[
       {
         access: "manage",
         description:
-          "Omitted fields keep their values. A given `verification` replaces the previous one as a whole.",
+          "Omitted fields keep their values. If `verification` is given, it replaces the previous one completely.",
         errors: ["not_found", "conflict", "acknowledgement_required"],
       },
       (scope, id, input) => sources().update(scope, id, input),
@@ -145,7 +145,7 @@ export function sourceRoutes(options: ApiOptions, pager: Pager): readonly Route[
     routes.action(
       "acknowledge",
       {
-        summary: "Acknowledge store and forward for the senders of a source",
+        summary: "Acknowledge store and forward on behalf of the senders of a source",
         description:
           "Called by an administrator after the operator of the sender has read `GET /service-description`. Without it, messages are acknowledged only after delivery.",
         access: "admin",
@@ -179,7 +179,7 @@ function shownOf({ source, verification, warnings, effectiveMode }: SourceView) 
   };
 }
 
-/** The address is a secret: it is in no listing, and responses must not be cached. */
+/** The address is a secret: listings omit it, and responses must not be cached. */
 function addressJson(
   options: ApiOptions,
   { view, path }: SourceWithPath,
@@ -227,7 +227,8 @@ function descriptionRoute({ gateway }: ApiOptions): Route {
     operationId: "getServiceDescription",
     tag: "Gateway",
     summary: "Get the service description for senders",
-    description: "Requires no key: durability, retries, deduplication and retention of each mode.",
+    description:
+      "Requires no key. Describes the durability, retries, deduplication and retention of each mode.",
     access: "public",
     answers: {
       200: {

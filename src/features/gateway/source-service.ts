@@ -37,7 +37,7 @@ import {
   sourceDefaults,
 } from "./source.ts";
 
-/** Merges the input of a caller into a stored source; validates it as a whole and never applies it partially. */
+/** Merges a caller's input into a stored source. The result is validated as a whole and never applied partially. */
 
 const overridesMax = 32;
 const noCertificates =
@@ -77,19 +77,19 @@ export const newSource: Settable = {
 };
 
 interface Reading {
-  /** The caller acts for the deployment, not for one tenant. */
+  /** True if the caller acts for the whole deployment, not for one tenant. */
   readonly isOperator: boolean;
   readonly problems: ProblemList;
   /** The current verifier; null for a new source. */
   readonly verifier: SourceVerifier | null;
-  /** A proxy passes on the client certificates of senders. */
+  /** Whether a proxy forwards the client certificates of senders. */
   readonly takesCertificates: boolean;
   readonly now: number;
 }
 
 interface ReadSource {
   readonly source: Settable;
-  /** JSON with the secrets, to be sealed; null if it is unchanged. */
+  /** The verification as JSON with its secrets, to be sealed; null if it is unchanged. */
   readonly verification: string | null;
 }
 
@@ -149,7 +149,7 @@ function handshakeOf(
 
 function judgeOverrides(overrides: Readonly<Record<string, unknown>>, problems: ProblemList): void {
   if (Object.keys(overrides).length > overridesMax)
-    problems.add({ field: "status_overrides", message: `must have at most ${overridesMax} members` });
+    problems.add({ field: "status_overrides", message: `must have at most ${overridesMax} entries` });
   for (const [row, upstream] of Object.entries(overrides).slice(0, overridesMax))
     if (!isPossibleOverride(row, upstream))
       problems.add({
@@ -203,9 +203,9 @@ export interface SourceServiceOptions {
   readonly random: Pick<Random, "bytes">;
   readonly description: ServiceDescription;
   readonly log: Pick<RequestLog, "flush">;
-  /** A proxy passes on the client certificates of senders. */
+  /** Whether a proxy forwards the client certificates of senders. */
   readonly takesCertificates: boolean;
-  /** No process of the deployment runs the role `gateway`. */
+  /** Whether no process of the deployment has the role `gateway`. */
   readonly isUnserved: () => boolean;
   readonly sourcesPerTenantMax: number;
 }
@@ -244,7 +244,7 @@ export class Sources {
     return this.#view(this.#require(scope, id));
   }
 
-  /** Outcomes of up to 100 latest requests per source, by source id. */
+  /** Outcomes of up to 100 latest requests per source, keyed by source id. */
   async recent(views: readonly SourceView[]): Promise<ReadonlyMap<string, RecentRequests>> {
     const { store, log } = this.#options;
     await log.flush();
@@ -322,7 +322,7 @@ export class Sources {
     });
   }
 
-  /** A new secret address; the previous one works during the overlap. */
+  /** Creates a new secret address; the previous one works during the overlap. */
   async rotate(scope: Scope, id: string, input: SourceRotateInput): Promise<SourceWithPath> {
     const { overlapSeconds = defaultOf(sourceRotateFields.overlapSeconds) } = validFields(
       sourceRotateFields,
@@ -349,7 +349,7 @@ export class Sources {
       if (version !== description.version)
         throw new PosthornError(
           "conflict",
-          `the service description has the version ${description.version} now; read GET /service-description again`,
+          `the service description now has the version ${description.version}; read GET /service-description again`,
         );
       const now = clock.now();
       return {
@@ -381,7 +381,7 @@ export class Sources {
     if (own.length < sourcesPerTenantMax) return;
     throw new PosthornError(
       "limit_reached",
-      `the tenant has ${own.length} sources; its limit is ${sourcesPerTenantMax}, delete one first`,
+      `the tenant has ${own.length} sources; its limit is ${sourcesPerTenantMax}. Delete one first`,
     );
   }
 
@@ -393,7 +393,7 @@ export class Sources {
   }
 
   /**
-   * Store-and-forward needs the acknowledgement first; otherwise no message is answered before it was delivered
+   * Store-and-forward requires the acknowledgement first. Without it, no message is answered before it was delivered
    * (EDS-9.7-6).
    */
   #requireMode(source: Source): void {
@@ -414,7 +414,7 @@ export class Sources {
     try {
       return this.#options.box.verifier(source);
     } catch {
-      // The master key changed, or the kit no longer supports the type: a new verification can be set.
+      // The master key changed, or the kit no longer supports the type. A new verification can still be set.
       return null;
     }
   }
@@ -437,14 +437,14 @@ export class Sources {
     const warnings = [
       ...(source.active && this.#options.isUnserved()
         ? [
-            "no process runs the role gateway, so senders cannot reach this source: add gateway to POSTHORN_ROLES of a process",
+            "no process runs the gateway role, so senders cannot reach this source: add gateway to POSTHORN_ROLES of a process",
           ]
         : []),
       ...(verifier?.isUnverified === true
         ? ["messages are not verified: anyone who knows the address can send"]
         : []),
       ...(verifier?.needsClientCertificate === true && !this.#options.takesCertificates
-        ? ["no proxy passes on client certificates any more, so messages that need one are rejected"]
+        ? ["no proxy passes on client certificates any more, so messages that require one are rejected"]
         : []),
       ...(verifier === null ? ["the verification cannot be used, so all messages are rejected"] : []),
       ...(effectiveMode === source.mode
@@ -465,7 +465,7 @@ export class Sources {
   }
 }
 
-/** Hash by which address secrets are compared. */
+/** The hash that is used to compare address secrets. */
 export function hashOfToken(token: string): string {
   return hash("sha256", token);
 }

@@ -6,13 +6,13 @@ import type { sourceFields } from "../../resources/source.ts";
 
 export type { Connection };
 
-/** A way to verify the messages of a source, as `GET /v1/source-types` describes it to forms and readers. */
+/** A way to verify the messages of a source, as `GET /v1/source-types` describes it for forms and for people. */
 export interface SourceType {
   /** The value of `verification.type`. */
   readonly type: string;
   readonly title: string;
   readonly fields: readonly SourceTypeField[];
-  /** Null if it does not belong to a provider, such as `hmac`. */
+  /** Null if the type does not belong to a provider, such as `hmac`. */
   readonly provider: SourceProvider | null;
 }
 
@@ -20,7 +20,7 @@ interface SourceTypeField {
   readonly name: string;
   readonly kind: "text" | "texts" | "number" | "choice" | "verifiers";
   readonly isRequired: boolean;
-  /** Encrypted when stored and masked when shown. */
+  /** The value is encrypted when stored and masked when shown. */
   readonly isSecret: boolean;
   /** Empty unless `kind` is `choice`. */
   readonly choices: readonly string[];
@@ -29,15 +29,15 @@ interface SourceTypeField {
 
 interface SourceProvider {
   readonly documentation: string;
-  /** What to do at the provider. `{url}` is a placeholder for the address of the source, `{secret}` for its secret. */
+  /** What to do at the provider. `{url}` is a placeholder for the source's address, `{secret}` for its secret. */
   readonly steps: readonly string[];
   readonly remarks: readonly string[];
   readonly signature: string;
   readonly signed: string;
   readonly replayProtection: string;
-  /** Forwarded to destinations. */
+  /** The value is forwarded to destinations. */
   readonly forwardHeaders: readonly string[];
-  /** How the provider checks the address before it uses it. */
+  /** How the provider checks the address before using it. */
   readonly addressCheck: "get" | "head" | "post" | null;
 }
 
@@ -49,7 +49,7 @@ interface SourceProvider {
 export const gatewayModes = ["pass_through", "store_and_forward"] as const;
 export type GatewayMode = (typeof gatewayModes)[number];
 
-/** What senders get while a source is disabled: retry later, or never again. */
+/** The response to senders while a source is disabled: retry later, or never retry. */
 export const inactiveAnswers = ["unavailable", "gone"] as const;
 
 /** Where a message contains its event type; exactly one is set. */
@@ -60,7 +60,7 @@ export interface EventTypeSource {
   readonly query?: string;
   /** The part of `/_webhooks/{party}/…` that names the type. */
   readonly path?: boolean;
-  /** Accept a value that the signature does not cover. */
+  /** Accept a value that is not covered by the signature. */
   readonly allowUnsigned?: boolean;
 }
 
@@ -77,7 +77,7 @@ export interface SourceToken {
   readonly expiresAt: number | null;
 }
 
-/** Records that the senders of a source know what store and forward means (EDS-9.7-6). */
+/** Records that the people who run a source's senders understand store and forward (EDS-9.7-6). */
 interface Acknowledgement {
   readonly by: string;
   readonly at: number;
@@ -88,12 +88,12 @@ interface Acknowledgement {
 /** Stored as given. */
 type PlainSettings = Omit<StoredOf<typeof sourceFields>, "verification" | "eventType" | "statusOverrides">;
 
-/** An address that a sender sends to. */
+/** An address to which a sender sends messages. */
 export interface Source extends PlainSettings {
   readonly id: string;
   /** Newest first. */
   readonly tokens: readonly SourceToken[];
-  /** JSON of the verification with its secrets, sealed, base64. */
+  /** The verification with its secrets as sealed JSON, in base64. */
   readonly verification: string;
   readonly acknowledgement: Acknowledgement | null;
   readonly eventType: EventTypeSource | null;
@@ -102,7 +102,7 @@ export interface Source extends PlainSettings {
   readonly updatedAt: number;
 }
 
-/** Whether new messages wait: during a pause, or behind held messages that are still being sent after one. */
+/** Whether new messages are held: during a pause, or while messages held in a pause are still being sent. */
 export function isHolding({ pausedAt, releasingSince }: Connection): boolean {
   return pausedAt !== null || releasingSince !== null;
 }
@@ -112,8 +112,8 @@ export const sourceDefaults = {
   dedupWindowMs: 7 * 86_400_000,
 } as const;
 
-// Which status a sender gets for the destination's response, as data. Never a redirect, never a success for a message
-// that was not accepted, and none of the destination's own guidance (EDS-9.7-3).
+// Maps the destination's response to the status that a sender gets, as data. The status is never a redirect, and never
+// a success for a message that was not accepted. It contains none of the destination's own guidance (EDS-9.7-3).
 
 interface UpstreamRule {
   /** Statuses of the destination. */
@@ -124,27 +124,32 @@ interface UpstreamRule {
 
 const hundred = (from: number): readonly number[] => Array.from({ length: 100 }, (_, index) => from + index);
 
-/** The first rule with the status applies; a status in no rule becomes `otherUpstream`. */
+/** The first rule that contains the status applies; a status in no rule becomes `otherUpstream`. */
 export const upstreamRules: readonly UpstreamRule[] = [
   { statuses: [207], upstream: 502 },
   { statuses: hundred(200), upstream: null },
-  // Faults of the message: only its sender can fix them.
+  // The message is faulty; only its sender can fix it.
   { statuses: [400, 413, 414, 415, 422, 431], upstream: null },
   // Transient failures.
   { statuses: [408, 409, 421, 425, 429, ...hundred(500)], upstream: 503 },
 ];
 
-/** 1xx, 3xx, and statuses that show a wrong setup of this deployment: 401, 403, 404, 405, 410 and the like. */
+/**
+ * 1xx, 3xx, and statuses that indicate an incorrect setup of this deployment: 401, 403, 404, 405, 410 and similar ones.
+ */
 const otherUpstream = 502;
 
-/** Table rows without a status of the destination. `timeout` includes truncated responses: the outcome is unknown. */
+/**
+ * Table rows for outcomes without a status from the destination. `timeout` includes truncated responses, whose outcome
+ * is unknown.
+ */
 const rowsWithoutStatus = { timeout: 504, not_reached: 502, oversized: 502 } as const;
 type RowWithoutStatus = keyof typeof rowsWithoutStatus;
 
-/** What the sender may learn of one attempt. */
+/** What the sender may learn about one attempt. */
 interface SeenAttempt {
   readonly observation: AttemptObservation;
-  /** By the classification of the destination's profile, which may accept a 207 by agreement. */
+  /** According to the classification of the destination's profile, which may accept a 207 by agreement. */
   readonly isAccepted: boolean;
   /** The response was longer than the limit for forwarding. */
   readonly isOversized: boolean;
@@ -181,6 +186,6 @@ function rowWithoutStatus({ observation, isOversized }: SeenAttempt): RowWithout
 function refusedStatus(status: number): number {
   const rule = upstreamRules.find(({ statuses }) => statuses.includes(status));
   const upstream = rule === undefined ? otherUpstream : (rule.upstream ?? status);
-  // A response that the profile does not accept is not a success, whatever its status.
+  // A response that the profile does not accept is never a success, regardless of its status.
   return upstream < 300 ? otherUpstream : upstream;
 }

@@ -5,28 +5,31 @@ import { seenWebhooks, seesWebhook } from "../scope.ts";
 import type { ListedDelivery, Scope } from "../services.ts";
 import type { LiveNews, Sight } from "./live-feed.ts";
 
-/** Rows sent per poll; further new ones are dropped, further changed ones wait for the next poll. */
+/**
+ * Maximum number of rows sent per poll. Additional new rows are dropped; additional changed rows wait for the next
+ * poll.
+ */
 const toldMax = 50;
-/** The latest deliveries, which are followed until they end. */
+/** Maximum number of recent deliveries that are tracked until they end. */
 const followedMax = 250;
-/** Allowance for clock differences between processes and for late commits. */
+/** Allowance for clock differences between processes and for delayed commits. */
 const slackMs = 5_000;
 
 /** Dependencies of a delivery topic. */
 export interface DeliverySightOptions {
   readonly listing: Pick<DeliveryListing, "page" | "byIds">;
-  /** The audience; rows that it may not see are omitted. */
+  /** The recipient of the updates; rows that it may not see are omitted. */
   readonly scope: Pick<Scope, "tenantId" | "portal">;
 }
 
-/** A delivery as last sent. */
+/** A delivery in its last sent state. */
 interface Followed {
   readonly position: number;
   readonly mark: string;
   readonly hasEnded: boolean;
 }
 
-/** Remembers what was sent, so that each change is sent once. */
+/** Stores what was sent, so that each change is sent once. */
 class FollowedDeliveries {
   readonly #byId = new Map<string, Followed>();
 
@@ -53,19 +56,22 @@ class FollowedDeliveries {
     for (const [id] of oldest.slice(0, tooMany)) this.#byId.delete(id);
   }
 
-  /** Deliveries that history no longer contains will not change again. */
+  /** Stops tracking deliveries that history no longer contains, because they cannot change again. */
   forget(ids: Iterable<string>): void {
     for (const id of ids) this.#byId.delete(id);
   }
 }
 
-/** The visible state of a delivery. Excludes the time until which it waits, which keeps moving behind a limit. */
+/**
+ * The visible state of a delivery. Excludes the time until which the delivery waits, because that time keeps moving
+ * while a limit applies.
+ */
 function markOf({ delivery, status, waitingFor }: ListedDelivery): string {
   const { attemptCount, dueAt, retried } = delivery.progress;
   return [status, attemptCount, dueAt, waitingFor, retried?.at, delivery.replayedBy].join(" ");
 }
 
-/** Tracks new deliveries of all webhooks or of one, and changes of the latest ones. */
+/** Tracks new deliveries of all webhooks or of one webhook, and changes to the latest ones. */
 export class DeliveriesSight implements Sight {
   readonly #webhookId: string | null;
   readonly #options: DeliverySightOptions;
@@ -83,7 +89,7 @@ export class DeliveriesSight implements Sight {
   async missedSince(since: number): Promise<readonly LiveNews[]> {
     const rows = await this.#newest(followedMax);
     const missed = rows.filter((row) => changedAt(row) >= since - slackMs);
-    // If all rows read are newer, there may have been more than one read covers.
+    // If all rows that were read are newer, there may be more than one read covers.
     if (missed.length === followedMax) return [{ kind: "reset", topic: this.#topic }];
     return newsOf(this.#topic, missed, false);
   }
@@ -166,7 +172,7 @@ function missing(ids: readonly string[], found: readonly ListedDelivery[]): read
   return ids.filter((id) => !foundIds.has(id));
 }
 
-/** When its last visible change happened. */
+/** Time of the last visible change of the delivery. */
 function changedAt({ delivery }: ListedDelivery): number {
   const { completedAt, lastAttempt, progress } = delivery;
   return Math.max(progress.createdAt, completedAt ?? 0, lastAttempt?.executedAt ?? 0);

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { ManualClock } from "../../engine/manual-clock.fixture.ts";
 import { EventStream, resumedFrom, unreadBytesMax } from "./event-streams.ts";
 
-/** A client that reads only when the test tells it to. */
+/** A client that reads only when the test requests it. */
 class Reader extends EventEmitter {
   written = "";
   writableLength = 0;

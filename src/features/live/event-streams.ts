@@ -4,21 +4,21 @@ import { messageOf } from "../../domain/thrown.ts";
 import { type Clock, Loop } from "../../ports/clock.ts";
 import type { Logger } from "../../ports/telemetry.ts";
 
-/** One event of the format `text/event-stream` (HTML Living Standard, section 9.2.6). */
+/** Formats one event of `text/event-stream` (HTML Living Standard, section 9.2.6). */
 export interface StreamEvent {
   readonly name: string;
   /** Sent as JSON. */
   readonly data: unknown;
 }
 
-/** Limit of unread data; beyond it the client must reload everything. */
+/** Maximum amount of unread data; beyond it, the client must reload everything. */
 export const unreadBytesMax = 65_536;
 /** Regular traffic keeps proxies and clients from closing the connection. */
 const commentEveryMs = 15_000;
-/** Reconnection delay after the server ended the stream. */
+/** Delay before clients reconnect after the server has ended the stream. */
 const retryMs = 1_000;
 
-/** Disables caching and buffering, including by proxies, which would delay events. */
+/** Disables caching and buffering, including in proxies, where they would delay events. */
 export const eventStreamHeaders = {
   "content-type": "text/event-stream",
   "x-content-type-options": "nosniff",
@@ -27,8 +27,8 @@ export const eventStreamHeaders = {
 };
 
 /**
- * The event stream of one client. Events before the response head are buffered. The id of each event is its time, from
- * which a client can resume.
+ * The event stream of one client. Events sent before the response head are buffered. The id of each event is its time,
+ * from which a client can resume.
  */
 export class EventStream {
   readonly #clock: Pick<Clock, "now" | "monotonicMs">;
@@ -57,7 +57,7 @@ export class EventStream {
     }
     this.#response = response;
     response.once("close", () => this.#ended());
-    // Tells the client at once that it is connected.
+    // Signals to the client immediately that it is connected.
     this.#write(": connected\n\n");
     for (const event of this.#early.splice(0)) this.send(event);
   }
@@ -72,7 +72,7 @@ export class EventStream {
     else this.#write(this.#textOf(event));
   }
 
-  /** Called periodically: resets a client that fell behind, and keeps the connection alive. */
+  /** Called periodically. Resets a client that has fallen behind, and keeps the connection alive. */
   tick(): void {
     if (this.#response === null) return;
     if (this.#isBehind && this.#response.writableLength === 0) {
@@ -110,8 +110,8 @@ export class EventStream {
 const resumeMsMax = 60_000;
 
 /**
- * The time up to which a client has received events, from its `Last-Event-ID`; null for a new client, `too_old` if it
- * cannot resume.
+ * The time up to which a client has received events, from its `Last-Event-ID`. Null for a new client; `too_old` if the
+ * client cannot resume.
  */
 export function resumedFrom(lastEventId: string | undefined, now: number): number | "too_old" | null {
   if (lastEventId === undefined || lastEventId === "") return null;
@@ -121,7 +121,7 @@ export function resumedFrom(lastEventId: string | undefined, now: number): numbe
 
 const streamsMax = 200;
 export const streamsOfCallerMax = 20;
-/** There may be many portal sessions; their pages fall back to polling. */
+/** Portal sessions may be numerous; when the limit is reached, their pages fall back to polling. */
 export const streamsOfSessionMax = 4;
 const streamsOfSessionsMax = 100;
 const lookEveryMs = 1_000;
@@ -139,7 +139,7 @@ interface Listener {
   readonly tenantId: string | null;
   /** Whether the stream belongs to a portal session. */
   readonly isCustomer: boolean;
-  /** Checked repeatedly: a key may be revoked, a session may end. */
+  /** Checked repeatedly, because a key may be revoked or a session may end. */
   readonly isAllowed: () => boolean | Promise<boolean>;
 }
 
@@ -147,7 +147,7 @@ interface Open extends Listener {
   readonly stream: EventStream;
 }
 
-/** Limits the number and lifetime of the streams of a process. */
+/** Limits the number and the lifetime of streams in a process. */
 export class OpenStreams {
   readonly #clock: Clock;
   readonly #open = new Set<Open>();
@@ -168,7 +168,7 @@ export class OpenStreams {
     return this.#open.size;
   }
 
-  /** Throws `rate_limited` beyond a limit, and `unavailable` while the process is stopping. */
+  /** Throws `rate_limited` if a limit is exceeded, and `unavailable` while the process is stopping. */
   begin(listener: Listener): EventStream {
     this.#requireRoom(listener);
     const stream = new EventStream(this.#clock);
@@ -179,7 +179,7 @@ export class OpenStreams {
     return stream;
   }
 
-  /** A stopping process does not wait for its readers; they reconnect to another one. */
+  /** A stopping process does not wait for its clients; they reconnect to another process. */
   endAll(): void {
     this.#isClosed = true;
     for (const { stream } of [...this.#open]) stream.end();
@@ -200,7 +200,8 @@ export class OpenStreams {
         count: open.filter((one) => one.callerId === callerId).length,
         whose: "for this key or session",
       },
-      // Fewer than are still free: one tenant can hold at most half, and there is always room for another.
+      // A tenant may hold fewer streams than remain unused. Thus one tenant holds at most half of them, and another
+      // tenant can always connect.
       {
         max: Math.max(1, Math.ceil((poolMax - pool.length + ofTenant) / 2)),
         count: ofTenant,

@@ -8,7 +8,7 @@ import { LiveFeed, type LiveFeedOptions, type LiveNews } from "./live-feed.ts";
 const minute = 60_000;
 const noon = Date.UTC(2026, 0, 2, 12);
 
-/** Statistics of one tenant: each kind has a point for every minute from its first one on. */
+/** Statistics of one tenant: each kind has one point per minute, starting with its first minute. */
 class Minutes {
   attempts: readonly number[] = [];
   published: readonly number[] = [];
@@ -30,7 +30,7 @@ class Minutes {
     return this;
   }
 
-  /** Results of the next poll: minutes after noon, attempts, events. */
+  /** What the next poll reports: minutes after noon, attempts, events. */
   async told(): Promise<readonly (readonly unknown[])[]> {
     this.#told.splice(0);
     this.#clock.advance(1_000);

@@ -66,7 +66,7 @@ class OperationSight implements Sight {
 interface RowSightOptions<Row> {
   readonly read: () => Promise<readonly Row[]>;
   readonly idOf: (row: Row) => string;
-  /** A row has changed if this text differs. */
+  /** A row has changed if this string differs. */
   readonly textOf: (row: Row) => string;
   readonly newsOf: (rows: readonly Row[]) => LiveNews;
 }
@@ -143,8 +143,9 @@ const anyStatistics = {
 } as const;
 
 /**
- * Sends changes to listeners. It polls the store once per second, once for all listeners of the same topic. It is not
- * on the path of events, works with any number of delivering processes, and costs nothing without listeners.
+ * Sends changes to listeners. It polls the store once per second, and only once for all listeners of the same topic. It
+ * is not involved in processing events, works with any number of delivering processes, and costs nothing without
+ * listeners.
  */
 export class LiveFeed {
   readonly #options: LiveFeedOptions;
@@ -168,8 +169,8 @@ export class LiveFeed {
   }
 
   /**
-   * `since` is the time up to which the listener has received changes, in Unix milliseconds: missed ones are sent
-   * first. Rejects with `not_found` for a topic outside the scope.
+   * `since` is the time up to which the listener has received changes, in Unix milliseconds; changes that it missed are
+   * sent first. Rejects with `not_found` for a topic outside the scope.
    */
   async watch(
     scope: Scope,
@@ -253,14 +254,14 @@ export class LiveFeed {
     return new RowSight({
       read: async () => (await alerts.list(scope, { states: null, rule: null, tenantId: null, page })).rows,
       idOf: ({ alert }) => alert.id,
-      // The time of the last evaluation does not count as a change.
+      // A different time of the last evaluation does not count as a change.
       textOf: ({ alert, mutedUntil, muteReason }) =>
         JSON.stringify({ ...alert, lastHeldAt: 0, mutedUntil, muteReason }),
       newsOf: (rows) => ({ kind: "alerts", topic: { kind: "alerts" }, rows }),
     });
   }
 
-  /** Sorted by last change, so changed rows are among those that are read. */
+  /** Sorted by last change, so that changed rows are among the rows that are read. */
   #problemSight(scope: Scope): Sight {
     const page = { limit: sightRowsMax, after: null, offset: 0 };
     return new RowSight({
@@ -271,7 +272,7 @@ export class LiveFeed {
     });
   }
 
-  /** Requests reach the log a moment after their response. */
+  /** Requests appear in the log a moment after their response. */
   #requestSight({ tenantId }: Scope): Sight {
     const { requests, clock } = this.#options;
     const search = { filter: { ...everyRequest, tenantId }, after: null, limit: sightRowsMax };
@@ -291,7 +292,7 @@ export class LiveFeed {
     });
   }
 
-  /** Minutes whose counts changed since they were sent: the current one, and late counts of earlier ones. */
+  /** Minutes whose counts changed since they were sent: the current minute, and earlier ones with late counts. */
   #statisticsSight(scope: Scope): Sight {
     const { statistics, clock } = this.#options;
     return new RowSight({
@@ -309,7 +310,7 @@ export class LiveFeed {
     });
   }
 
-  /** Sequential, so that many listeners cause no more load on the store than few. */
+  /** Polls sequentially, so that many listeners cause no more load on the store than a few. */
   async #round(): Promise<void> {
     for (const { sight, begun, listeners } of [...this.#watched.values()]) {
       await begun.then(
@@ -340,8 +341,8 @@ function keyOf({ tenantId, portal }: Scope, topic: LiveTopic): string {
 }
 
 /**
- * Includes minutes in which events were published but nothing was sent: events may have no receivers, or be sent in the
- * next minute.
+ * Includes minutes in which events were published but nothing was sent. Such events may have no receivers, or may be
+ * sent in the next minute.
  */
 function withPublished(sent: readonly PointView[], accepted: readonly PointView[]): readonly PointView[] {
   const published = new Map(accepted.map(({ at, measures }) => [at, measures["published"] ?? null]));
@@ -375,7 +376,7 @@ export type LiveNews =
       readonly kind: "requests";
       readonly topic: LiveTopic;
       readonly rows: readonly ReceivedRequest[];
-      /** As for deliveries. */
+      /** Whether there were more new rows than are sent. */
       readonly leftOut: boolean;
     }
   | {
@@ -394,10 +395,12 @@ export interface LiveListener {
 
 /** A topic that is polled for all its listeners. */
 export interface Sight {
-  /** The first poll, which reports nothing. Rejects with `not_found` for a topic outside the scope. */
+  /** The first poll, which reports no changes. Rejects with `not_found` for a topic outside the scope. */
   begin(): Promise<void>;
   /** Changes since the last poll. */
   look(): Promise<readonly LiveNews[]>;
-  /** For a listener that reconnects: changes after this time (Unix milliseconds), some of them possibly again. */
+  /**
+   * For a listener that reconnects: the changes after this time (Unix milliseconds). Some of them may be sent again.
+   */
   missedSince(since: number): Promise<readonly LiveNews[]>;
 }

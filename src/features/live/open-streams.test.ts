@@ -9,7 +9,7 @@ const log = { debug() {}, info() {}, warn() {}, error() {} };
 function setUp() {
   const streams = new OpenStreams({ clock, log });
   let callers = 0;
-  /** Opens streams of a tenant, each with its own caller, until one is refused. */
+  /** Opens streams of a tenant, each with a separate caller, until one is refused. */
   const fill = (tenantId: string | null, isCustomer = false): number => {
     for (let count = 0; ; count += 1) {
       try {

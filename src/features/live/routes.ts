@@ -22,10 +22,10 @@ import { eventStreamHeaders, type OpenStreams, resumedFrom, type StreamEvent } f
 import type { LiveNews } from "./live-feed.ts";
 
 const needed = { access: "read", capability: "deliveries:read" } as const;
-/** Additional access that a kind of topic requires. */
+/** Additional access that a topic kind requires. */
 const neededBeside: Partial<Record<LiveTopic["kind"], Pick<Route, "access" | "capability">>> = {
   alerts: { access: "manage" },
-  // No capability: not available to portal sessions.
+  // No capability grants this topic, so portal sessions cannot subscribe to it.
   problems: { access: "read" },
   requests: { access: "read" },
   operation: { access: "read", capability: "endpoints:recover" },
@@ -100,7 +100,7 @@ function lastEventIdOf(headers: Call["headers"]): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** The key may have been revoked or the session ended since. */
+/** The key may have been revoked, or the session may have ended, since the stream was opened. */
 async function isStillAllowed(headers: Call["headers"], options: ApiOptions): Promise<boolean> {
   try {
     authorize(await principalOf(headers, options), needed);

@@ -8,8 +8,8 @@ import { isTimeZone } from "./due.ts";
 import type { ChannelKind, NotificationChannel } from "./notification.ts";
 
 /**
- * Links by which the reader of an address confirms it, unsubscribes or resubscribes. They are signed, contain only the
- * address id, and occur only in mails to that address. The same token serves all three.
+ * Links that let a recipient confirm an address, unsubscribe or resubscribe. They are signed, contain only the address
+ * id, and occur only in emails to that address. The same token serves all three actions.
  */
 export class AddressLinks {
   readonly #secretBox: Pick<SecretBox, "digest">;
@@ -20,7 +20,7 @@ export class AddressLinks {
     this.#publicUrl = publicUrl;
   }
 
-  /** False if readers cannot reach this system, so that no address can be confirmed. */
+  /** False if recipients cannot reach this system, so that no address can be confirmed. */
   get areReachable(): boolean {
     return this.#publicUrl() !== null;
   }
@@ -53,7 +53,7 @@ interface ChannelRules {
   readonly urlRules: UrlRules;
   /** False if no mail server is configured. */
   readonly sendsMail: boolean;
-  /** False if readers cannot open confirmation links. */
+  /** False if recipients cannot open confirmation links. */
   readonly canConfirm: boolean;
 }
 
@@ -110,7 +110,7 @@ function* targetProblems(
   if (kind === "email" && !rules.sendsMail)
     yield ["kind", "email requires a mail server: set POSTHORN_SMTP_URL and POSTHORN_MAIL_FROM"];
   else if (kind === "email" && !rules.canConfirm)
-    yield ["kind", "email requires links that readers can open: set POSTHORN_PUBLIC_URL"];
+    yield ["kind", "email requires links that recipients can open: set POSTHORN_PUBLIC_URL"];
   const target = kind === "email" || kind === "pagerduty" ? targets[kind] : "url";
   const isKept = known !== undefined && target !== "address";
   if (input[target] === undefined && !isKept) yield [apiNames[target], `is required for ${kind}`];

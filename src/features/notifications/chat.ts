@@ -1,7 +1,7 @@
 import { oneLine } from "./mail.ts";
 import type { ChannelKind, NotificationContent, NotificationSeverity } from "./notification.ts";
 
-/** A message to a chat service, an incident service or a program. */
+/** A message to a chat service, an incident service or a custom endpoint. */
 export interface ChatMessage {
   readonly content: NotificationContent;
   readonly topic: string;
@@ -11,7 +11,10 @@ export interface ChatMessage {
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** The request body for each kind of channel. Text from receivers is neutralised: no markup, no mentions. */
+/**
+ * The request body for each kind of channel. Text from receivers is neutralised, so that it contains neither markup nor
+ * mentions.
+ */
 export function chatBody(kind: Exclude<ChannelKind, "email" | "pagerduty">, message: ChatMessage): Body {
   const { content } = message;
   const bodies = {
@@ -90,8 +93,8 @@ function discordBody({ subject, text, facts, link, severity }: NotificationConte
 }
 
 /**
- * Events API, version 2: the message that resolves an incident has its `dedup_key`. The body contains the integration
- * key, so it is never stored.
+ * Events API, version 2. The message that resolves an incident has the same `dedup_key` as the incident. The body
+ * contains the integration key, so it is never stored.
  */
 export function pagerBody({ content, group, createdAt }: ChatMessage, integrationKey: string): Body {
   const { subject, text, facts, severity, resolves, link } = content;
@@ -119,7 +122,7 @@ function linesOf(facts: NotificationContent["facts"]): readonly string[] {
   return facts.map(({ label, value }) => `${label}: ${value}`);
 }
 
-/** Escapes characters that begin markup or links with a backslash. */
+/** Adds a backslash before characters that begin markup or links. */
 function withoutMarkdown(text: string): string {
   return text.replaceAll(/[\\`*_[\]<>#~|]/g, (character) => `\\${character}`);
 }

@@ -30,13 +30,13 @@ import type { OperationalEvent, OperationalEventType } from "./operational-event
 
 interface Told {
   readonly topic: NotificationTopic;
-  /** Prefix of the texts `{name}.subject` and `{name}.text`. */
+  /** Prefix of the message names `{name}.subject` and `{name}.text`. */
   readonly name: string;
   readonly severity: NotificationSeverity;
   readonly resolves?: true;
 }
 
-/** Operational events that cause notifications, apart from those about failing webhooks (failure-ladder.ts). */
+/** Operational events that cause notifications, except events about failing webhooks (failure-ladder.ts). */
 const toldTypes: Readonly<Partial<Record<OperationalEventType, Told>>> = {
   "posthorn.webhook.circuit_opened": { topic: "circuit", name: "circuit_opened", severity: "warning" },
   "posthorn.webhook.circuit_closed": {
@@ -110,9 +110,9 @@ export interface NotificationMeans {
   /** Null if no mail server is configured. */
   readonly mailer: Mailer | null;
   readonly overrides: MessageOverrides;
-  /** URL template of a webhook's page, with `{webhook_id}` and `{tenant_id}`; null if there is none. */
+  /** URL template of a webhook's page, with `{webhook_id}` and `{tenant_id}`; null if there is no such page. */
   readonly linkTemplate: string | null;
-  /** Base URL of links for readers. A function if it is known only once the process listens. */
+  /** Base URL of links for recipients. A function if the URL is known only once the process listens. */
   readonly publicUrl: string | null | (() => string | null);
 }
 
@@ -127,7 +127,7 @@ interface NotificationParts {
   readonly tenants: TenantService;
   readonly means: NotificationMeans;
   readonly urlRules: UrlRules;
-  /** How PagerDuty is reached; verifications use the same transport. */
+  /** Access to PagerDuty; verifications use the same transport. */
   readonly verification: PagerOptions;
   /** Whether this process sends notifications. */
   readonly schedules: boolean;

@@ -6,7 +6,7 @@ import type { NotificationChannel } from "./notification.ts";
 
 /**
  * When the rules of its profile will disable a webhook that keeps failing; null if no time-based rule applies. Random
- * delays count with their longest values, so the announced day is never too early.
+ * delays are counted with their longest values, so that the announced day is never too early.
  */
 export function disablementAt(
   webhook: Pick<Webhook, "status" | "statusChangedAt">,
@@ -25,16 +25,16 @@ export function disablementAt(
 }
 
 /**
- * The steps at which the owner of a failing webhook is notified: the first problem, half the time to its end, one day
- * before, and the end. Times are Unix milliseconds.
+ * The steps at which the owner of a failing webhook is notified: the first problem, halfway to the disabling, one day
+ * before it, and the disabling itself. Times are Unix milliseconds.
  */
 export type LadderStep = "first_problem" | "half_time" | "last_day" | "disabled";
 
 export interface FailingWebhook {
   readonly failingSince: number;
-  /** Null if no rule will disable it. */
+  /** Null if no rule will disable the webhook. */
   readonly disabledAt: number | null;
-  /** The rules of its profile have stopped it. */
+  /** Whether the rules of its profile have disabled the webhook. */
   readonly isStopped: boolean;
 }
 
@@ -42,14 +42,16 @@ const firstProblemMs = 15 * 60_000;
 const dayMs = 86_400_000;
 
 /**
- * The steps that are due by now, in order. A step that would come before the previous one is skipped. If no rule will
- * disable the webhook, the second step comes after a day.
+ * The steps that are due now, in order. A step that would come before the previous one is skipped. If no rule will
+ * disable the webhook, the second step comes after one day.
  */
 export function dueSteps(failing: FailingWebhook, now: number): readonly LadderStep[] {
   return plannedSteps(failing).flatMap(([step, at]) => (at <= now ? [step] : []));
 }
 
-/** When the `failing` event is published, apart from messages to people: halfway to the webhook's end. */
+/**
+ * When the `failing` event is published, independently of messages to people: halfway to the disabling of the webhook.
+ */
 export function failingEventAt({ failingSince, disabledAt }: FailingWebhook): number {
   return disabledAt === null ? failingSince + firstProblemMs : (failingSince + disabledAt) / 2;
 }
@@ -94,8 +96,8 @@ export function minuteOfDay(at: number, timeZone: string): number {
 }
 
 /**
- * When clocks in the zone next show this minute of the day, not before `from`. If clocks skip it, the moment at which
- * they would have shown it.
+ * When clocks in the zone next show this minute of the day, at or after `from`. If clocks skip this minute, the time at
+ * which they would have shown it.
  */
 export function nextAt(from: number, minute: number, timeZone: string): number {
   const begun = Math.ceil(from / minuteMs) * minuteMs;
@@ -126,10 +128,12 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
 
 type QuietHours = NonNullable<NotificationChannel["quietHours"]>;
 
-/** 8:00, for channels that get a daily digest. */
+/** 8:00, the default time of daily digests. */
 const digestMinute = 8 * 60;
 
-/** When a message created now goes to a channel: at once or with the next digest, and never during quiet hours. */
+/**
+ * When a message created now is sent to a channel: immediately or with the next digest, but never during quiet hours.
+ */
 export function dueAt(
   channel: Pick<NotificationChannel, "frequency" | "timeZone" | "quietHours">,
   now: number,

@@ -28,11 +28,14 @@ type Content = (language: NotificationLanguage, timeZone: string) => Notificatio
 interface LadderMessagesOptions {
   readonly wording: Wording;
   readonly history: Pick<HistoryStore, "attemptStats" | "backlog" | "searchDeliveries">;
-  /** Builds the URL of a webhook's page; null if the host application has none. */
+  /** Builds the URL of a webhook's page; null if the host application has no such page. */
   readonly linkTo: (webhook: Pick<Webhook, "id" | "tenantId">) => string | null;
 }
 
-/** Messages about a failing webhook: what fails, since when, the last response, the backlog, and the next step. */
+/**
+ * Messages about a failing webhook: what fails, when the failures started, the last response, the backlog, and the next
+ * step.
+ */
 export class LadderMessages {
   readonly #options: LadderMessagesOptions;
 
@@ -157,8 +160,8 @@ interface FailureLadderOptions {
 
 /**
  * Notifies owners of failing webhooks in steps, and of their recovery. One scheduler at a time checks the failing
- * endpoints in the store. Sent steps are stored together with the messages, so that none is repeated. Channels that
- * were notified of a failure are notified of its end.
+ * endpoints in the store. Sent steps are stored together with the messages, so that no step is repeated. Channels that
+ * were notified of a failure are also notified when it ends.
  */
 export class FailureLadder {
   readonly #options: FailureLadderOptions;
@@ -212,7 +215,7 @@ export class FailureLadder {
     const health = healthFromJson(tryParseJson(storedHealth));
     if (live === undefined || health === null || health.failingSince === null) return false;
     const since = health.failingSince;
-    // A failure after the webhook was enabled again is a new one, but the same channels are notified of its end.
+    // A failure after the webhook was enabled again is a new failure, but the same channels are notified when it ends.
     const before = episode?.since === since ? episode.told : [];
     const { status, statusReason } = live.webhook;
     if (status === "unverified" || (status === "disabled" && statusReason === "owner")) return true;
@@ -232,7 +235,7 @@ export class FailureLadder {
     return true;
   }
 
-  /** If several steps are due at once, for example after all schedulers were down, only the last is sent. */
+  /** If several steps are due together, for example after an outage of all schedulers, only the last one is sent. */
   async #tell(live: LiveWebhook, climbed: Climbed): Promise<void> {
     const { queue, access, desk } = this.#options;
     const { id: webhookId, tenantId } = live.webhook;
@@ -336,12 +339,12 @@ interface Climbed {
   readonly episode: FailureEpisode | null;
   readonly since: number;
   readonly failing: FailingWebhook;
-  /** All steps sent for this failure, including these. */
+  /** All steps sent for this failure, including the new ones. */
   readonly told: readonly string[];
   readonly steps: readonly string[];
 }
 
-/** The operational event, next to the steps for people. */
+/** The operational event, which is published in addition to the steps for people. */
 const failingEvent = "event";
 const pageRows = 500;
 const waitingMax = 10_000;

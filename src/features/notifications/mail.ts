@@ -1,14 +1,14 @@
 import type { NotificationContent, NotificationLanguage } from "./notification.ts";
 import type { Wording } from "./messages.ts";
 
-/** Messages that go to one address in one mail, with their footer. */
+/** Messages that are sent to one address in one email, with their footer. */
 export interface MailParts {
   readonly contents: readonly NotificationContent[];
   readonly address: string;
   readonly language: NotificationLanguage;
   /** Null if no public URL is configured. */
   readonly unsubscribeUrl: string | null;
-  /** The subject of a digest; null for the mail that asks for confirmation. */
+  /** The subject of a digest; null for the email that requests confirmation. */
   readonly gathered: DigestSubject | null;
 }
 
@@ -20,7 +20,7 @@ export interface RenderedMail {
   readonly html: string;
 }
 
-/** Renders a mail as text and as HTML without images or external content. Text from receivers is escaped. */
+/** Renders an email as text and as HTML without images or external content. Text from receivers is escaped. */
 export function renderMail(parts: MailParts, wording: Wording): RenderedMail {
   const { contents, language } = parts;
   const first = contents[0]?.subject ?? "";
@@ -40,7 +40,7 @@ export function renderMail(parts: MailParts, wording: Wording): RenderedMail {
   };
 }
 
-/** Reduces a text to one line, as a subject requires. */
+/** Reduces a string to one line, as required for a subject. */
 export function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ").slice(0, subjectLengthMax);
 }
@@ -57,7 +57,7 @@ function moreThanShown(
   return count > 0 ? [wording.say(language, "digest.more", { count })] : [];
 }
 
-/** Combines several messages into one, for channels that accept a single form. */
+/** Combines several messages into one, for channels that accept only one message per request. */
 export function digestContent(
   contents: readonly NotificationContent[],
   language: NotificationLanguage,
@@ -119,7 +119,7 @@ function sectionOf({ subject, text, facts, link }: NotificationContent): string 
   return `<h2>${escapeHtml(oneLine(subject))}</h2>${paragraphs.join("")}${table}${look}`;
 }
 
-/** Only for our own lines: URLs in text from others are never linked. */
+/** Only for lines that Posthorn writes: URLs in text from others are never turned into links. */
 function linked(line: string): string {
   return escapeHtml(line).replaceAll(/https?:\/\/[^\s<]+/g, (url) => `<a href="${url}">${url}</a>`);
 }

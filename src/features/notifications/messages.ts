@@ -1,6 +1,6 @@
 import { type NotificationLanguage, notificationLanguages } from "./notification.ts";
 
-/** English texts; they define the names of all texts. The first line of a message is its subject. */
+/** The English messages; they define the names of all messages. The first line of a message is its subject. */
 const english = {
   "first_problem.subject": "Deliveries to {url} are failing",
   "first_problem.text":
@@ -29,7 +29,7 @@ const english = {
   "attention.text": "The response to an event was {status_code} ({reason}).",
   "exhausted.subject": "An event for {url} is now a dead letter",
   "exhausted.text":
-    "An event of the type {event_type} failed after {attempts} attempts ({reason}). It is a dead letter and can be retried from there.",
+    "An event of the type {event_type} failed after {attempts} attempts ({reason}). It is now a dead letter and can be retried.",
   "secret_rotated.subject": "{url} has a new signing secret",
   "secret_rotated.text":
     "Events for {url} are signed with a new secret. If this was not you, look into it now.",
@@ -47,7 +47,7 @@ const english = {
   "test.text": "This is what messages look like. No action is needed.",
   "confirm.subject": "Confirm that you want messages about webhooks",
   "confirm.text":
-    "A person who manages webhooks wants to send messages about them to {address}. If that is right, open this page and confirm.\n\nIf you do not know what this is about, ignore this mail: you will not get another one.",
+    "A person who manages webhooks wants to send messages about them to {address}. If that is right, open this page and confirm.\n\nIf you do not know what this is about, ignore this email: you will not receive another one.",
   "confirm.footer": "This is the only message to {address} unless it is confirmed.",
   "confirm.title": "Messages about webhooks",
   "confirm.ask": "Send messages about webhooks to {address}?",
@@ -55,7 +55,7 @@ const english = {
   "confirm.done": "{address} now gets messages about webhooks. Each has a link to unsubscribe.",
   "limited.subject": "{count} notifications in the last hour",
   "digest.more": "… and {count} more",
-  "unsubscribe.again": "{address} gets no messages about webhooks. Subscribe again?",
+  "unsubscribe.again": "{address} does not receive messages about webhooks. Subscribe again?",
   "digest.subject": "{count} messages about webhooks",
   "label.webhook": "Webhook",
   "label.tenant": "Tenant",
@@ -69,7 +69,7 @@ const english = {
   "unsubscribe.ask": "Stop messages to {address}?",
   "unsubscribe.button": "Unsubscribe",
   "unsubscribe.done":
-    "{address} gets no further messages. You can subscribe again here, or with the link in any earlier mail.",
+    "{address} will not receive any further messages. You can subscribe again here, or with the link in any earlier email.",
   "alert.fired.subject": "Alert: {title}",
   "alert.fired.text": "Alert: {title}: {summary}, since {since}",
   "alert.resolved.subject": "Resolved: {title}",
@@ -81,10 +81,10 @@ const english = {
   "alert.title.dead-letters": "Many dead letters",
   "alert.title.success-rate": "Many attempts fail",
   "alert.title.workers-busy": "Workers are busy",
-  "alert.title.queue-deep": "Many deliveries wait",
-  "alert.title.deliveries-late": "Deliveries leave late",
+  "alert.title.queue-deep": "Many deliveries are waiting",
+  "alert.title.deliveries-late": "Deliveries are sent late",
   "alert.title.publisher-silent": "A publisher is silent",
-  "alert.title.payload-growth": "Payloads grow",
+  "alert.title.payload-growth": "Payloads are growing",
   "alert.title.statistics-behind": "Statistics are behind",
   "alert.title.retention-behind": "Retention is behind",
   "alert.title.disk-low": "The disk is nearly full",
@@ -112,22 +112,22 @@ export function alertTitle(rule: BuiltInAlert): string {
 const german: Readonly<Record<MessageName, string>> = {
   "first_problem.subject": "Zustellungen an {url} schlagen fehl",
   "first_problem.text":
-    "Seit {since} hat {url} nichts mehr angenommen.\n\nEreignisse werden aufbewahrt und erneut versucht; es geht nichts verloren.",
+    "Seit {since} hat {url} nichts mehr angenommen.\n\nEreignisse werden aufbewahrt und erneut gesendet; es geht nichts verloren.",
   "half_time.subject": "{url} wird am {disabled_at} deaktiviert",
   "half_time.text":
-    "Seit {since} hat {url} nichts mehr angenommen. Bleibt es dabei, wird der Webhook am {disabled_at} deaktiviert.\n\nBis dahin werden Ereignisse aufbewahrt und erneut versucht.",
+    "Seit {since} hat {url} nichts mehr angenommen. Bleibt es dabei, wird der Webhook am {disabled_at} deaktiviert.\n\nBis dahin werden Ereignisse aufbewahrt und erneut gesendet.",
   "last_day.subject": "Letzter Tag: {url} wird am {disabled_at} deaktiviert",
   "last_day.text":
     "Seit {since} hat {url} nichts mehr angenommen. Der Webhook wird am {disabled_at} deaktiviert, also binnen eines Tages.",
   "disabled.subject": "{url} wurde deaktiviert",
   "disabled.text":
-    "Der Webhook wurde deaktiviert, weil {url} seit {since} nichts mehr angenommen hat.\n\nEs wird nichts mehr gesendet. Sobald der Empfänger wieder läuft, aktivieren Sie den Webhook und senden verpasste Ereignisse erneut.",
-  "still_failing.subject": "Zustellungen an {url} schlagen weiter fehl",
+    "Der Webhook wurde deaktiviert, weil {url} seit {since} nichts mehr angenommen hat.\n\nEs wird nichts mehr gesendet. Sobald der Empfänger wieder läuft, aktivieren Sie den Webhook und senden Sie die verpassten Ereignisse erneut.",
+  "still_failing.subject": "Zustellungen an {url} schlagen weiterhin fehl",
   "still_failing.text":
-    "Seit {since} hat {url} nichts mehr angenommen. Keine Regel deaktiviert diesen Webhook: Ereignisse werden nach ihrem Plan erneut versucht und gelten danach als unzustellbar.",
+    "Seit {since} hat {url} nichts mehr angenommen. Keine Regel deaktiviert diesen Webhook: Ereignisse werden nach Zeitplan erneut gesendet und gelten danach als unzustellbar.",
   "recovered.subject": "{url} funktioniert wieder",
   "recovered.text":
-    "{url} nimmt wieder Ereignisse an. Es fiel {duration} lang aus, seit {since}; in dieser Zeit schlugen {failed} Anfragen fehl.",
+    "{url} nimmt wieder Ereignisse an. Der Ausfall dauerte {duration} (seit {since}); in dieser Zeit schlugen {failed} Anfragen fehl.",
   "circuit_opened.subject": "An {url} wird vorerst nur probeweise gesendet",
   "circuit_opened.text":
     "So viele Anfragen an {url} schlugen fehl, dass nur noch einzelne Versuche gesendet werden. Ereignisse warten, bis ein Versuch angenommen wird.",
@@ -138,54 +138,54 @@ const german: Readonly<Record<MessageName, string>> = {
   "exhausted.subject": "Ein Ereignis für {url} ist unzustellbar",
   "exhausted.text":
     "Ein Ereignis vom Typ {event_type} ist nach {attempts} Versuchen unzustellbar ({reason}). Es kann erneut gesendet werden.",
-  "secret_rotated.subject": "{url} hat ein neues Geheimnis",
+  "secret_rotated.subject": "{url} hat ein neues Signaturgeheimnis",
   "secret_rotated.text":
-    "Ereignisse für {url} werden mit einem neuen Geheimnis signiert. Waren Sie das nicht, sehen Sie bitte sofort nach.",
+    "Ereignisse für {url} werden mit einem neuen Geheimnis signiert. Falls Sie das nicht veranlasst haben, prüfen Sie es bitte sofort.",
   "paused.subject": "{url} wurde pausiert",
   "paused.text":
     "Der Webhook wurde pausiert. Ereignisse werden aufbewahrt und gesendet, sobald er fortgesetzt wird.",
   "resumed.subject": "{url} wurde fortgesetzt",
   "resumed.text": "Der Webhook wurde fortgesetzt. Wartende Ereignisse werden gesendet.",
   "limit_reached.subject": "Die Grenze von {value} Webhooks ist erreicht",
-  "limit_reached.text": "Ein weiterer Webhook wurde abgelehnt, denn es gibt schon {value}.",
+  "limit_reached.text": "Ein weiterer Webhook wurde abgelehnt, weil es bereits {value} gibt.",
   "problem_opened.subject": "Ein neues Problem bei {url}",
   "problem_opened.text": "Zustellungen an {url} schlagen immer wieder auf dieselbe Weise fehl: {reason}.",
-  "problem_resolved.subject": "Ein Problem bei {url} ist vorbei",
+  "problem_resolved.subject": "Ein Problem bei {url} ist behoben",
   "problem_resolved.text": "Zustellungen an {url} schlagen nicht mehr auf diese Weise fehl: {reason}.",
-  "test.subject": "Eine Probe dieses Kanals",
+  "test.subject": "Testnachricht für diesen Kanal",
   "test.text": "So sehen Nachrichten aus. Sie müssen nichts tun.",
-  "confirm.subject": "Bestätigen Sie, dass Sie Nachrichten über Webhooks möchten",
+  "confirm.subject": "Bestätigen Sie, dass Sie Nachrichten über Webhooks erhalten möchten",
   "confirm.text":
-    "Jemand, der Webhooks verwaltet, möchte Nachrichten darüber an {address} senden. Öffnen Sie diese Seite und bestätigen Sie es, wenn das stimmt.\n\nWenn Sie nicht wissen, worum es geht, tun Sie nichts: Sie erhalten keine weitere Nachricht.",
+    "Jemand, der Webhooks verwaltet, möchte Nachrichten darüber an {address} senden. Wenn das richtig ist, öffnen Sie diese Seite und bestätigen Sie es.\n\nWenn Sie nicht wissen, worum es geht, müssen Sie nichts tun: Sie erhalten keine weitere Nachricht.",
   "confirm.footer": "Dies ist die einzige Nachricht an {address}, solange die Adresse nicht bestätigt ist.",
   "confirm.title": "Nachrichten über Webhooks",
   "confirm.ask": "Nachrichten über Webhooks an {address} senden?",
   "confirm.button": "Ja, senden",
   "confirm.done":
-    "{address} erhält von jetzt an Nachrichten über Webhooks. In jeder steht ein Link, der sie beendet.",
+    "{address} erhält von jetzt an Nachrichten über Webhooks. Jede enthält einen Link zum Abbestellen.",
   "limited.subject": "{count} Nachrichten in der letzten Stunde",
   "digest.more": "… und {count} weitere",
-  "unsubscribe.again": "{address} erhält keine Nachrichten über Webhooks. Wieder senden?",
+  "unsubscribe.again": "{address} erhält keine Nachrichten über Webhooks. Wieder abonnieren?",
   "digest.subject": "{count} Nachrichten über Webhooks",
   "label.webhook": "Webhook",
   "label.tenant": "Mandant",
   "label.since": "Fehlerhaft seit",
   "label.last_answer": "Letzte Antwort",
-  "label.waiting": "Es warten",
-  "label.next": "Abschaltung",
+  "label.waiting": "Wartend",
+  "label.next": "Deaktivierung",
   "footer.why": "Sie erhalten dies, weil {address} ein Kanal für Nachrichten über Webhooks ist.",
-  "footer.stop": "Keine solchen Nachrichten mehr: {link}",
-  "unsubscribe.title": "Keine Nachrichten über Webhooks mehr",
-  "unsubscribe.ask": "Nachrichten an {address} beenden?",
+  "footer.stop": "Nachrichten abbestellen: {link}",
+  "unsubscribe.title": "Nachrichten über Webhooks abbestellen",
+  "unsubscribe.ask": "Nachrichten an {address} abbestellen?",
   "unsubscribe.button": "Beenden",
   "unsubscribe.done":
-    "{address} erhält keine Nachrichten mehr. Sie können sie hier oder mit dem Link in einer früheren Nachricht wieder anfordern.",
+    "{address} erhält keine Nachrichten mehr. Sie können sie hier oder mit dem Link in einer früheren Nachricht wieder abonnieren.",
   "alert.fired.subject": "Alarm: {title}",
   "alert.fired.text": "Alarm: {title}: {summary}, seit {since}",
   "alert.resolved.subject": "Behoben: {title}",
   "alert.resolved.text": "Behoben: {title}: {summary}, dauerte {minutes} min",
   "alert.more": "und {count} weitere",
-  "alert.details": "Einzelheiten: posthorn alerts list, oder die Seite Alerts der Oberfläche.",
+  "alert.details": "Details: posthorn alerts list oder die Seite Alerts im Dashboard.",
   "alert.title.circuit-opened": "Es wird nur noch probeweise gesendet",
   "alert.title.circuit-open-long": "Seit einer Stunde wird nur probeweise gesendet",
   "alert.title.dead-letters": "Viele unzustellbare Ereignisse",
@@ -205,10 +205,10 @@ const german: Readonly<Record<MessageName, string>> = {
   "alert.title.dns-failing": "Ein Name lässt sich nicht auflösen",
 };
 
-/** Texts by name, with `{values}` as placeholders. */
+/** Messages by name, with `{values}` as placeholders. */
 type Messages = Readonly<Record<MessageName, string>>;
 
-/** Texts that the host replaces. */
+/** Messages that the host application replaces. */
 export type MessageOverrides = Readonly<
   Partial<Record<NotificationLanguage, Readonly<Partial<Record<MessageName, string>>>>>
 >;
@@ -218,7 +218,7 @@ type MessageValues = Readonly<Record<string, string | number>>;
 
 const shipped: Readonly<Record<NotificationLanguage, Messages>> = { en: english, de: german };
 
-/** The texts in all languages, with the host's replacements. */
+/** The messages in all languages, with the host application's replacements. */
 export class Wording {
   readonly #messages: Readonly<Record<NotificationLanguage, Messages>>;
 
@@ -242,21 +242,21 @@ export class Wording {
   }
 }
 
-/** The texts in a file of the host, or what is wrong with them. */
+/** The messages in a file of the host application, or what is wrong with them. */
 export function readOverrides(
   value: unknown,
 ): { readonly overrides: MessageOverrides } | { readonly problem: string } {
-  if (!isRecord(value)) return { problem: "must be an object with a member for each language" };
+  if (!isRecord(value)) return { problem: "must be an object with a field for each language" };
   for (const [language, messages] of Object.entries(value)) {
     if (!(notificationLanguages as readonly string[]).includes(language))
       return {
         problem: `${language} is not a supported language; use ${notificationLanguages.join(" or ")}`,
       };
-    if (!isRecord(messages)) return { problem: `${language} must be an object of texts by name` };
+    if (!isRecord(messages)) return { problem: `${language} must be an object of strings, keyed by name` };
     const wrong = Object.entries(messages).find(
       ([name, text]) => !Object.hasOwn(english, name) || typeof text !== "string",
     );
-    if (wrong !== undefined) return { problem: `${language}.${wrong[0]} is not a known text` };
+    if (wrong !== undefined) return { problem: `${language}.${wrong[0]} is not a known name` };
   }
   return { overrides: value };
 }
@@ -265,7 +265,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A moment in a language and time zone, such as `Wednesday, 4 March 2026 at 10:00 CET`. */
+/** Formats a time in a language and time zone, such as `Wednesday, 4 March 2026 at 10:00 CET`. */
 export function spokenTime(at: number, language: NotificationLanguage, timeZone: string): string {
   const locale = { en: "en-GB", de: "de-DE" }[language];
   return new Intl.DateTimeFormat(locale, {
@@ -280,7 +280,7 @@ export function spokenTime(at: number, language: NotificationLanguage, timeZone:
   }).format(at);
 }
 
-/** The two largest units, such as `2 d 3 h`. */
+/** Formats a duration with its two largest units, such as `2 d 3 h`. */
 export function spokenDuration(durationMs: number): string {
   const minutes = Math.max(1, Math.round(durationMs / 60_000));
   const [days, hours, rest] = [Math.floor(minutes / 1_440), Math.floor(minutes / 60) % 24, minutes % 60];

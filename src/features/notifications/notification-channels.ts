@@ -53,7 +53,7 @@ export interface NotificationChannelsOptions {
 export type ChannelOwner = string | null;
 
 export interface NotificationListQuery {
-  /** Undefined for all owners, which only administrators may request. */
+  /** Undefined selects the channels of all owners, which only administrators may request. */
   readonly owner: ChannelOwner | undefined;
   readonly channelId: string | null;
   readonly state: NotificationState | null;
@@ -70,7 +70,7 @@ type RotateChannelSecret = InputOf<typeof rotateFields> & {
   readonly id: string;
 };
 
-/** The address that a link in a mail belongs to. */
+/** The address to which a link in an email belongs. */
 export interface LinkedAddress extends StoredAddress {
   readonly language: NotificationLanguage;
 }
@@ -95,7 +95,9 @@ export class NotificationChannels {
     this.wording = options.wording;
   }
 
-  /** The available kinds. Email requires a mail server; email to tenants also requires links that readers can open. */
+  /**
+   * The available kinds. Email requires a mail server; email to tenants also requires links that recipients can open.
+   */
   kinds(owner: ChannelOwner): readonly ChannelKind[] {
     const { sendsMail, links } = this.#options;
     const hasMail = sendsMail && (owner === null || links.areReachable);
@@ -112,7 +114,7 @@ export class NotificationChannels {
     return all.filter(({ channel }) => channel.tenantId === owner);
   }
 
-  /** Replaces all channels of an owner; rejects without changes if one of them is invalid. */
+  /** Replaces all channels of an owner. Rejects without changes if one of the channels is invalid. */
   async put(
     scope: Scope,
     owner: ChannelOwner,
@@ -162,7 +164,8 @@ export class NotificationChannels {
   }
 
   /**
-   * Sends a test message at once, and reopens an address that the mail server refused. Decisions of readers are kept.
+   * Sends a test message immediately, and reopens an address that the mail server refused. Decisions of the recipient
+   * are kept.
    */
   async test(scope: Scope, owner: ChannelOwner, id: string): Promise<{ readonly notificationId: string }> {
     const stored = (await this.list(scope, owner)).find(({ channel }) => channel.id === id);
@@ -202,7 +205,7 @@ export class NotificationChannels {
     return { ...stored, language: ofAddress?.channel.language ?? "en" };
   }
 
-  /** The reader of an address unsubscribes, confirms or resubscribes. */
+  /** Unsubscribes, confirms or resubscribes an address on behalf of its recipient. */
   async decide(token: string, wanted: boolean): Promise<LinkedAddress | null> {
     const linked = await this.linked(token);
     if (linked === null) return null;
@@ -218,8 +221,8 @@ export class NotificationChannels {
   }
 
   /**
-   * Records addresses that are new to an owner, within limits, because each causes a mail to a possibly uninvolved
-   * person.
+   * Records addresses that are new to an owner, up to a limit, because each one triggers an email to someone who may
+   * not have asked for it.
    */
   async #rememberAddresses(owner: ChannelOwner, inputs: readonly ChannelInput[]): Promise<void> {
     const { queue, clock, nextId } = this.#options;
@@ -236,20 +239,20 @@ export class NotificationChannels {
       if (recent + added.length > addressesPerDay)
         throw new PosthornError(
           "rate_limited",
-          `a tenant can add up to ${addressesPerDay} unconfirmed mail addresses in 24 hours; add the others tomorrow`,
+          `a tenant can add up to ${addressesPerDay} unconfirmed email addresses in 24 hours; add the others tomorrow`,
           { retryAfterSeconds: 86_400 },
         );
       if (all + added.length > unconfirmedMax)
         throw new PosthornError(
           "limit_reached",
-          `this tenant has ${all} unconfirmed mail addresses; the limit is ${unconfirmedMax}. Ask some readers to open the link in their confirmation mail first`,
+          `this tenant has ${all} unconfirmed email addresses; the limit is ${unconfirmedMax}. Ask some recipients to open the link in their confirmation email first`,
         );
     }
     const rows = added.map((address) => ({ id: nextId(), address, createdAt: now }));
     await queue.rememberAddresses(owner, rows);
   }
 
-  /** Queues the only mail that an unconfirmed address receives. The sender drops it if one was already sent. */
+  /** Queues the only email that an unconfirmed address receives. The sender drops it if one was already sent. */
   async #askToConfirm(saved: readonly StoredChannel[]): Promise<void> {
     const { queue, clock } = this.#options;
     const now = clock.now();
@@ -278,7 +281,7 @@ export class NotificationChannels {
     return id;
   }
 
-  /** The link is added when the mail is sent, so that it is never stored. */
+  /** The link is added when the email is sent, so that it is never stored. */
   #confirmationOf({ address, language, tenantId }: NotificationChannel): NotificationContent {
     const { wording } = this.#options;
     return {
@@ -291,7 +294,7 @@ export class NotificationChannels {
     };
   }
 
-  /** Tests of the operator are not limited. */
+  /** Tests by the operator are not limited. */
   async #countTest({ id, tenantId }: NotificationChannel, now: number): Promise<void> {
     if (tenantId === null) return;
     const since = hourOf(now);
@@ -310,7 +313,7 @@ export class NotificationChannels {
       }
   }
 
-  /** Existing references may be to deleted webhooks; new ones must belong to the owner. */
+  /** Existing references may point to deleted webhooks; new references must point to webhooks of the owner. */
   async #requireWebhooks(
     owner: ChannelOwner,
     inputs: readonly ChannelInput[],
@@ -406,7 +409,7 @@ export class NotificationChannels {
     }
   }
 
-  /** Saving an address again reopens it. */
+  /** Saving a refused address again reopens it. */
   async #reopen(channels: readonly NotificationChannel[], before: readonly StoredChannel[]): Promise<void> {
     for (const { channel, status } of before) {
       const saved = channels.find(({ id }) => id === channel.id);
@@ -430,14 +433,14 @@ function refuseTest(stored: StoredChannel, now: number): void {
   if (state === "unsubscribed")
     throw new PosthornError(
       "conflict",
-      `the reader of ${address} unsubscribed. Only the reader can resubscribe, with the link in any mail from this system`,
+      `the owner of ${address} unsubscribed. Only the owner can resubscribe, with the link in any email from this system`,
     );
   if (state === "unconfirmed")
     throw new PosthornError(
       "conflict",
       (consent?.confirmationSentAt ?? null) === null
-        ? `${address} is not confirmed, and its confirmation mail has not been sent. Wait for it, or correct the address; saving the channels tries again`
-        : `${address} is not confirmed. Ask its reader to open the link in the confirmation mail, which may be in the spam folder`,
+        ? `${address} is not confirmed, and its confirmation email has not been sent. Wait for it, or correct the address; saving the channels sends it again`
+        : `${address} is not confirmed. Ask its owner to open the link in the confirmation email, which may be in the spam folder`,
     );
 }
 
@@ -450,8 +453,8 @@ const dayMs = 24 * hourMs;
 /** Limits on a tenant's unconfirmed addresses: new ones in 24 hours, and in total. */
 const addressesPerDay = 50;
 const unconfirmedMax = 1_000;
-/** Per mailbox, over all tenants. */
+/** Maximum per mailbox, over all tenants. */
 const confirmationsPerDay = 5;
-/** Per hour. */
+/** Maximum per hour. */
 const testsPerChannel = 10;
 const testsPerTenant = 50;

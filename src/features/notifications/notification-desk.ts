@@ -23,8 +23,8 @@ export const pagerUrl = new URL("https://events.pagerduty.com/v2/enqueue");
 const timeoutMs = 10_000;
 
 /**
- * Sends to the incident service directly rather than as an event: the integration key is part of each body, and would
- * otherwise be stored with every message. The notification queue retries, as for email.
+ * Sends to the incident service directly rather than as an event, because the integration key is part of each body and
+ * would otherwise be stored with every message. The notification queue retries, as for email.
  */
 export class Pager {
   readonly #options: PagerOptions;
@@ -70,15 +70,15 @@ export interface NotificationDraft {
   readonly topic: NotificationTopic;
   /** Sent only to these channels, regardless of their selection. */
   readonly channelIds?: readonly string[];
-  /** Groups related messages, by webhook id or alert name for example. */
+  /** Groups related messages, for example by webhook id or alert name. */
   readonly group: string;
-  /** Lets a channel skip notifications about the webhook that carries it. */
+  /** Lets a channel skip notifications about the webhook that delivers its messages. */
   readonly webhookId?: string | null;
-  /** Earliest time to send it, even if the channel would accept it earlier. */
+  /** Earliest time to send the message, even if the channel would accept it earlier. */
   readonly notBefore?: number;
   /**
-   * In the channel's language, with times in its zone. It may contain text from receivers, which is escaped when the
-   * message is rendered.
+   * The text in the channel's language, with times in its zone. It may contain text from receivers, which is escaped
+   * when the message is rendered.
    */
   readonly content: (language: NotificationLanguage, timeZone: string) => NotificationContent;
 }
@@ -95,8 +95,8 @@ export function draftsFor(
 }
 
 /**
- * Entry point for notifications. A message is stored for each channel that accepts it, and a scheduler sends it.
- * Nothing is stored without such a channel.
+ * Entry point for notifications. A message is stored for each channel that accepts it, and a scheduler sends it. If no
+ * channel accepts it, nothing is stored.
  */
 export class NotificationDesk {
   readonly #queue: NotificationQueue;
@@ -109,7 +109,7 @@ export class NotificationDesk {
     this.#nextId = nextId;
   }
 
-  /** Resolves once they are stored; the channels of each draft, in the order of the drafts. */
+  /** Resolves once the notifications are stored. Returns one per accepting channel, in the order of the drafts. */
   async enqueue(drafts: readonly NotificationDraft[]): Promise<readonly NewNotification[]> {
     if (drafts.length === 0) return [];
     const notifications = this.addressed(drafts, await this.#queue.channels());
@@ -117,7 +117,7 @@ export class NotificationDesk {
     return notifications;
   }
 
-  /** One message per accepting channel, for callers that store it in their own transaction. */
+  /** Returns one message per accepting channel, for callers that store it in their own transaction. */
   addressed(
     drafts: readonly NotificationDraft[],
     channels: readonly StoredChannel[],

@@ -42,21 +42,21 @@ interface Sent {
   readonly state: "sent" | "handed_over" | "failed" | "dropped" | "again";
   readonly error: string | null;
   readonly eventId?: string;
-  /** Time of the next try, if known. */
+  /** Time of the next attempt, if known. */
   readonly dueAt?: number;
   /** The next message would fail in the same way. */
   readonly isUnreachable?: boolean;
 }
 
 /**
- * Sends due notifications: email to the mail server, alarms to the pager, all others as an event to the webhook that
- * carries the channel, which the delivery path signs, retries and shows. Only one scheduler sends at a time; leases
- * protect a message that another one is still sending.
+ * Sends due notifications: email to the mail server, alarms to the pager, and all others as events to the webhook of
+ * the channel. The normal delivery path signs, retries and shows these events. Only one scheduler sends at a time;
+ * leases protect a message that another scheduler is still sending.
  */
 export class NotificationSender {
   readonly #options: NotificationSenderOptions;
   readonly #leaseOwner: string;
-  /** One loop per transport, so that a hanging server delays only its own messages. */
+  /** Each transport has its own loop, so that an unresponsive server delays only its own messages. */
   readonly #loops: readonly Loop[];
   /** The tenant that was served last. */
   readonly #turns = new Map<Way, string>();
@@ -94,7 +94,7 @@ export class NotificationSender {
     await Promise.all(ways.map((way) => this.#round(way)));
   }
 
-  /** Messages of the operator go first; then tenants take turns with one message or digest each. */
+  /** Messages of the operator are sent first. After that, tenants alternate, with one message or digest each. */
   async #round(way: Way): Promise<void> {
     const { queue, clock, access } = this.#options;
     const { count, oldestDueAt } = await queue.waiting();
@@ -133,7 +133,7 @@ export class NotificationSender {
     return this.#loops.some((loop) => loop.isStopped);
   }
 
-  /** Takes a due message, together with others of its channel if they form a digest. */
+  /** Takes a due message. If it belongs to a digest, the other messages of the digest are included. */
   async #take(
     stored: StoredChannel | undefined,
     first: StoredNotification,
@@ -166,7 +166,7 @@ export class NotificationSender {
     return sent;
   }
 
-  /** When a channel over its hourly limit accepts the next message; null if it accepts one now. */
+  /** When a channel that exceeded its hourly limit accepts the next message; null if it accepts one now. */
   async #limitedUntil(stored: StoredChannel | undefined, first: StoredNotification): Promise<number | null> {
     const { clock, queue } = this.#options;
     if (stored === undefined || isSingle(first) || isUrgent(first.tenantId, first.topic)) return null;
@@ -202,7 +202,7 @@ export class NotificationSender {
     return sentBy(await this.#mail(stored, batch, wasLimited));
   }
 
-  /** Sends the only mail that an unconfirmed address receives. */
+  /** Sends the only email that an unconfirmed address receives. */
   async #confirm(stored: StoredChannel, notification: StoredNotification): Promise<Sent> {
     const { mailer, queue, clock, links, wording } = this.#options;
     const { channel, consent } = stored;
@@ -266,7 +266,7 @@ export class NotificationSender {
     return { state: "sent", error: null };
   }
 
-  /** Creates one event with an idempotency key; several messages form one digest. */
+  /** Creates one event with an idempotency key; several messages are combined into one digest. */
   async #handOver(
     { channel }: StoredChannel,
     batch: readonly StoredNotification[],
@@ -378,7 +378,7 @@ function composed<Value>(compose: () => Value): Value {
 const ways = ["email", "pagerduty", "event"] as const;
 type Way = (typeof ways)[number];
 
-/** Messages to deleted channels belong to the last transport. */
+/** Messages to deleted channels are handled by the last transport. */
 function channelsOf(way: Way, channels: ReadonlyMap<string, StoredChannel>): NotificationClaim["channels"] {
   const isOfKind = ({ channel }: StoredChannel): boolean =>
     way === "event" ? channel.kind === "email" || channel.kind === "pagerduty" : channel.kind === way;
@@ -432,11 +432,11 @@ const noMailer: MailResult = {
 
 /** Topic of test messages. */
 export const testTopic = "test";
-/** Topic of the only mail that an unconfirmed address receives. */
+/** Topic of the only email that an unconfirmed address receives. */
 export const confirmationTopic = "confirmation";
 const leadership = { name: "notifications", forMs: 60_000 };
 const lookMs = 2_000;
-/** Messages per digest. */
+/** Maximum number of messages per digest. */
 const gatheredMax = 200;
 const leaseMs = 180_000;
 const retry = { delayMsMin: 60_000, delayMsMax: 3_600_000 };

@@ -3,17 +3,17 @@ import type { StoredOf } from "../../resources/field.ts";
 import type { channelSettings } from "../../resources/notification.ts";
 
 /**
- * Messages to people: channels, their topics, and the content of a message before a channel formats it. Times are Unix
- * milliseconds.
+ * Messages to people: channels, their topics, and the content of a message before it is formatted for a channel. Times
+ * are Unix milliseconds.
  */
 
-/** Mail is sent by SMTP; the others are requests to a URL on the normal delivery path. */
+/** Email is sent by SMTP; messages of the other kinds are requests to a URL on the normal delivery path. */
 export const channelKinds = ["email", "slack", "teams", "discord", "pagerduty", "webhook"] as const;
 export type ChannelKind = (typeof channelKinds)[number];
 
 /**
- * Topics of a channel. `failing` warns halfway to the end and again a day before; `first_problem` comes after 15
- * minutes. A recipient of one of these is also notified when the webhook works again.
+ * Topics of a channel. `failing` warns halfway to the disabling of a webhook and again one day before; `first_problem`
+ * comes after 15 minutes. A recipient of either topic is also notified when the webhook works again.
  */
 export const notificationTopics = [
   "first_problem",
@@ -37,15 +37,15 @@ export type NotificationLanguage = (typeof notificationLanguages)[number];
 
 export type NotificationSeverity = "info" | "warning" | "critical";
 
-/** Where messages go, and which ones. */
+/** Defines where messages are sent, and which messages. */
 export interface NotificationChannel extends StoredOf<typeof channelSettings> {
   readonly id: string;
   /** The owning tenant; null for the operator. */
   readonly tenantId: string | null;
   readonly kind: ChannelKind;
-  /** For mail, the address; for other kinds, the host that messages go to. */
+  /** For email, the address; for other kinds, the host to which messages are sent. */
   readonly address: string;
-  /** The webhook that carries the messages, for all kinds but mail. */
+  /** The webhook that delivers the messages, for all kinds except email. */
   readonly webhookId: string | null;
   /** The encrypted integration key of the incident service. */
   readonly sealedKey: string | null;
@@ -53,23 +53,23 @@ export interface NotificationChannel extends StoredOf<typeof channelSettings> {
   readonly updatedAt: number;
 }
 
-/** Outcome of a channel's last messages. */
+/** Outcome of the latest messages to a channel. */
 export interface ChannelStatus {
   readonly lastSentAt: number | null;
   readonly lastErrorAt: number | null;
   readonly lastError: string | null;
   /** The mail server refused the address: nothing is sent until the channel is saved again or tested. */
   readonly refusedAt: number | null;
-  /** The hourly limit is reached: further messages are collected until this time and sent as one digest. */
+  /** The hourly limit is reached; until this time, further messages are collected for a digest. */
   readonly limitedUntil: number | null;
 }
 
 /**
- * The decision of an address's reader. It belongs to a tenant and an address, not to a channel, so removing a channel
- * and adding it again does not change it.
+ * The decision of an address's recipient. It belongs to a tenant and an address, not to a channel, so removing and
+ * re-adding a channel does not change it.
  */
 export interface AddressConsent {
-  /** Identifies it in the links of mails. */
+  /** Identifies the address in links in emails. */
   readonly id: string;
   readonly confirmationSentAt: number | null;
   readonly confirmedAt: number | null;
@@ -100,7 +100,7 @@ export function isUrgent(tenantId: string | null, topic: string): boolean {
   return tenantId === null && topic === "alert";
 }
 
-/** One spelling per address, so that upper case or another form of the host does not create a second address. */
+/** Normalizes an address, so that upper case or another form of the host does not create a second address. */
 export function foldedAddress(address: string): string {
   const folded = address.normalize("NFKC").toLowerCase();
   const at = folded.lastIndexOf("@");
@@ -109,7 +109,7 @@ export function foldedAddress(address: string): string {
   return `${folded.slice(0, at)}@${url?.hostname ?? host}`;
 }
 
-/** The mailbox of an address: `ada+orders@example.com` belongs to ada. */
+/** The mailbox of an address: `ada+orders@example.com` belongs to the mailbox of ada. */
 export function mailboxOf(address: string): string {
   return foldedAddress(address).replace(/(?!^)\+[^@]*@/, "@");
 }
@@ -122,27 +122,28 @@ export const freshStatus: ChannelStatus = {
   limitedUntil: null,
 };
 
-/** One row of a message's table. */
+/** One row of the table in a message. */
 export interface NotificationFact {
   readonly label: string;
   readonly value: string;
 }
 
-/** A message in its reader's language. Nothing in it can be trusted to be free of markup. */
+/** A message in its recipient's language. Any part of it may contain markup. */
 export interface NotificationContent {
   readonly subject: string;
   /** Paragraphs, separated by empty lines. */
   readonly text: string;
   readonly facts: readonly NotificationFact[];
   readonly severity: NotificationSeverity;
-  /** Link to details; null without a page. */
+  /** Link to details; null if there is no page for them. */
   readonly link: string | null;
-  /** The message resolves what an earlier message of the same group reported. */
+  /** Whether the message resolves a problem that an earlier message of the same group reported. */
   readonly resolves: boolean;
 }
 
 /**
- * `handed_over`: it became an event, which the delivery path retries. `dropped`: its channel was removed or disabled.
+ * `handed_over`: the message became an event, which the delivery path retries. `dropped`: its channel was removed or
+ * disabled.
  */
 export const notificationStates = ["waiting", "sent", "handed_over", "failed", "dropped"] as const;
 export type NotificationState = (typeof notificationStates)[number];

@@ -35,7 +35,7 @@ const alertMembers = {
   alert_id: text("The alert.", "019cb2e0-75b9-7c07-9bb6-6d92b2e5a1f3"),
   rule: text("Name of the rule.", "success-rate"),
   severity: text("`info`, `warning` or `critical`.", "warning"),
-  summary: text("One sentence.", "example.com: 62 % of its attempts were accepted within five minutes"),
+  summary: text("One sentence.", "example.com: 62% of its attempts were accepted within five minutes"),
   value: number("Observed value.", 0.62),
   threshold: number("Threshold of the rule.", 0.9),
   tenant_id: nullable(text("Tenant that the alert is about; null for the installation.", "acme")),
@@ -48,26 +48,26 @@ export const operationalEventCatalogue: Readonly<Record<OperationalEventType, Op
       description: "A webhook was created.",
       members: {
         event_types: { type: "list", doc: "Event types that it subscribes to.", example: ["order.*"] },
-        profile: text("Its delivery profile.", "standard"),
+        profile: text("Delivery profile of the webhook.", "standard"),
         status: text("`active`, or `unverified` until its receiver has agreed.", "active"),
       },
     },
     "posthorn.webhook.updated": {
-      description: "The configuration or a credential was changed; the audit log says by whom, and what.",
-      members: { revision: number("Its current revision.", 3) },
+      description: "The configuration or a credential was changed; the audit log shows who changed what.",
+      members: { revision: number("Current revision of the webhook.", 3) },
     },
     "posthorn.webhook.deleted": {
-      description: "It was deleted, and its waiting deliveries were cancelled.",
+      description: "The webhook was deleted, and its waiting deliveries were cancelled.",
       members: {},
     },
     "posthorn.webhook.enabled": {
       description:
-        "It is active again after it was disabled or suspended, or because its receiver has agreed.",
-      members: { was: text("Its status before.", "disabled") },
+        "The webhook is active again after it was disabled or suspended, or because its receiver has agreed.",
+      members: { was: text("Status before the change.", "disabled") },
     },
     "posthorn.webhook.suspended": {
       description:
-        "The rules of its profile suspended it. If it is not enabled in time, it becomes disabled.",
+        "The rules of its profile suspended the webhook. If it is not enabled in time, it becomes disabled.",
       members: {
         status: text("`suspended`.", "suspended"),
         reason: text("Reason, as in `status_reason` of the webhook.", "gone"),
@@ -75,7 +75,7 @@ export const operationalEventCatalogue: Readonly<Record<OperationalEventType, Op
       },
     },
     "posthorn.webhook.disabled": {
-      description: "It was disabled, by its owner (`owner`) or by the rules of its profile.",
+      description: "The webhook was disabled, by its owner (`owner`) or by the rules of its profile.",
       members: {
         status: text("`disabled`.", "disabled"),
         reason: statusReason,
@@ -84,16 +84,16 @@ export const operationalEventCatalogue: Readonly<Record<OperationalEventType, Op
     },
     "posthorn.webhook.failing": {
       description:
-        "Nothing was accepted for half of the time after which it is disabled; if no rule disables it, for 15 minutes. Always followed by `recovered` or `deleted`.",
+        "The webhook has accepted nothing for half of the time after which it is disabled, or for 15 minutes if no rule disables it. Always followed by `recovered` or `deleted`.",
       members: {
         failing_since: at("The first failure since the last success.", "2026-03-01T09:00:00.000Z"),
         disabled_at: nullable(
           at(
-            "When it will be disabled if this continues; null if no rule does so.",
+            "When the webhook will be disabled if this continues; null if no rule disables it.",
             "2026-03-04T09:00:00.000Z",
           ),
         ),
-        waiting: number("Deliveries that wait for it, counted up to 10,000.", 42),
+        waiting: number("Deliveries that wait for the webhook, counted up to 10,000.", 42),
       },
     },
     "posthorn.webhook.recovered": {
@@ -109,18 +109,19 @@ export const operationalEventCatalogue: Readonly<Record<OperationalEventType, Op
         "Too many requests failed, so only probes are sent (WDS-146). Reopening after a failed probe is not reported again.",
       members: {
         next_probe_at: at("When the next probe is sent.", "2026-03-01T09:01:00.000Z"),
-        forced: { type: "boolean", doc: "It was opened by hand.", example: false },
+        forced: { type: "boolean", doc: "Whether the circuit was opened manually.", example: false },
         error_threshold_percentage: number("Failure threshold of the circuit.", 50),
         window_size_ms: number("Length of the window.", 60_000),
       },
     },
     "posthorn.webhook.circuit_closed": {
-      description: "Probes succeeded, or the circuit was closed by hand: everything is sent again (WDS-148).",
+      description:
+        "Probes succeeded, or the circuit was closed manually: everything is sent again (WDS-148).",
       members: {},
     },
     "posthorn.webhook.exhausted": {
       description:
-        "A delivery became a dead letter, after its last attempt or because it grew too old while it waited. Only the first of each webhook and clock hour is reported.",
+        "A delivery became a dead letter, after its last attempt or because it grew too old while it waited. Only the first one per webhook and clock hour is reported.",
       members: {
         delivery_id: deliveryId,
         event_id: text("Id of the event.", "019cb2df-1d2c-7a41-8f60-2a3f5c7e9b10"),
@@ -131,7 +132,7 @@ export const operationalEventCatalogue: Readonly<Record<OperationalEventType, Op
     },
     "posthorn.webhook.attention": {
       description:
-        "A response that needs a person's attention according to the profile, such as a 404, or a pause of an hour or more. Once per reason and clock hour.",
+        "A response that needs a person's attention according to the profile, such as a 404, or a pause of an hour or more. Reported once per reason and clock hour.",
       members: {
         level: text("`notify` or `escalate`.", "notify"),
         reason: text("Reason of the report.", "client_error_404"),
@@ -144,41 +145,41 @@ export const operationalEventCatalogue: Readonly<Record<OperationalEventType, Op
       },
     },
     "posthorn.webhook.paused": {
-      description: "It was paused: published events are kept for it.",
+      description: "The webhook was paused: published events are kept for it.",
       members: {
         until: nullable(
           at(
-            "When the pause ends automatically, without another event; null for no end.",
+            "When the pause ends automatically, without another event; null if it does not.",
             "2026-03-01T11:00:00.000Z",
           ),
         ),
         reason: nullable(text("Reason given for the pause.", "maintenance")),
       },
     },
-    "posthorn.webhook.resumed": { description: "It was resumed by hand.", members: {} },
+    "posthorn.webhook.resumed": { description: "The webhook was resumed manually.", members: {} },
     "posthorn.webhook.secret_rotated": {
-      description: "It signs with a new key.",
+      description: "The webhook signs with a new key.",
       members: {
         old_secret_until: nullable(
           at(
-            "Until when messages are also signed with the old key; null if that key was revoked.",
+            "Messages are also signed with the old key until this time; null if the old key was revoked.",
             "2026-03-02T09:00:00.000Z",
           ),
         ),
       },
     },
     "posthorn.webhook.moved": {
-      description: "A permanent redirect changed its URL, as owner and receiver agreed.",
+      description: "A permanent redirect changed the URL of the webhook, as owner and receiver agreed.",
       members: {
         from: text("The previous URL.", "https://example.com/hooks"),
         to: text("The new URL.", "https://example.com/hooks/v2"),
       },
     },
     "posthorn.webhook.incident_reported": {
-      description: "Its receiver reported a security incident.",
+      description: "The receiver of the webhook reported a security incident.",
       members: {
         kind: text("Kind of the incident.", "forged"),
-        detail: nullable(text("In the receiver's words.", "the signature did not match")),
+        detail: nullable(text("Description by the receiver.", "the signature did not match")),
         message_id: nullable(text("Id of the message, if known.", "019cb2df-1d2c-7a41-8f60-2a3f5c7e9b10")),
         occurred_at: nullable(at("When it happened, according to the receiver.", "2026-03-01T08:59:00.000Z")),
         reported_at: at("When it was reported.", "2026-03-01T09:00:00.000Z"),
@@ -195,7 +196,7 @@ export const operationalEventCatalogue: Readonly<Record<OperationalEventType, Op
       members: problemMembers,
     },
     "posthorn.tenant.limit_reached": {
-      description: "A tenant reached one of its limits. Once per limit and clock hour.",
+      description: "A tenant reached one of its limits. Reported once per limit and clock hour.",
       members: {
         limit: text("The limit: `webhooks_max`.", "webhooks_max"),
         value: number("Value of the limit.", 100),
@@ -203,7 +204,7 @@ export const operationalEventCatalogue: Readonly<Record<OperationalEventType, Op
     },
     "posthorn.alert.fired": {
       description:
-        "A rule has held for long enough. Sent to the operator, and for a tenant's rules to that tenant. Alerts that are muted, or explained by another one, are not reported.",
+        "The condition of an alert rule has held for long enough. Sent to the operator, and for a tenant's rules to that tenant. Alerts that are muted, or explained by another alert, are not reported.",
       members: alertMembers,
     },
     "posthorn.alert.resolved": {
@@ -217,7 +218,7 @@ const aboutTenant = { tenant_id: text("Tenant that owns the webhook.", "acme") }
 const aboutWebhook = {
   webhook_id: text("Id of the webhook.", "019cb2d0-5d4f-7b3c-9f11-0a1b2c3d4e5f"),
   ...aboutTenant,
-  url: text("URL that it sends to, without query and credentials.", "https://example.com/hooks"),
+  url: text("URL that the webhook sends to, without query and credentials.", "https://example.com/hooks"),
 };
 
 /** All members of `data`, in the order in which they are written. */

@@ -28,28 +28,28 @@ export const operationalEventTypes = [
 ] as const;
 export type OperationalEventType = (typeof operationalEventTypes)[number];
 
-/** Something that happened in Posthorn. `at` in Unix milliseconds. */
+/** An occurrence in Posthorn. `at` is in Unix milliseconds. */
 export interface OperationalEvent {
-  /** Identifies the occurrence; an occurrence is published once. */
+  /** Identifies the occurrence; each occurrence is published once. */
   readonly key: string;
   readonly type: OperationalEventType;
   readonly tenantId: string;
   /** Null if the event is about the tenant. */
   readonly webhookId: string | null;
   readonly at: number;
-  /** As published, with API names. */
+  /** As published, with field names of the API. */
   readonly data: Readonly<Record<string, unknown>>;
-  /** The tenant's own webhooks already have the event. */
+  /** Published only to the operator, because the tenant's own webhooks already have the event. */
   readonly onlyForOperator?: true;
 }
 
 /**
- * Webhooks of this tenant get the events of every tenant and carry messages to chat channels. Administrators create the
- * tenant.
+ * Webhooks of this tenant receive the events of every tenant and deliver messages to chat channels. Administrators
+ * create the tenant.
  */
 export const operatorTenantId = "posthorn-operator";
 
-/** An event about a webhook; `of` distinguishes it from others of its type. */
+/** An event about a webhook; `of` distinguishes it from other events of its type. */
 export function webhookEvent(
   webhook: Pick<Webhook, "id" | "tenantId" | "url" | "events">,
   told: {
@@ -82,7 +82,7 @@ export function hourOf(at: number): string {
   return new Date(at).toISOString().slice(0, "2026-01-01T00".length);
 }
 
-/** A time in API format. */
+/** A time in the format of the API. */
 export function instant(at: number): string {
   return new Date(at).toISOString();
 }
@@ -93,7 +93,7 @@ export function shownUrl(url: string): string {
   return `${origin}${pathname}`;
 }
 
-/** Types that any request to an endpoint may cause. */
+/** Event types that any request to an endpoint may trigger. */
 const frequent: ReadonlySet<OperationalEventType> = new Set([
   "posthorn.webhook.circuit_opened",
   "posthorn.webhook.circuit_closed",
@@ -104,9 +104,9 @@ const frequent: ReadonlySet<OperationalEventType> = new Set([
 ]);
 
 /**
- * Whether a subscribed webhook gets an event. No webhook gets events about itself, because it would be notified of the
- * failure of that very message. If two webhooks of a tenant get each other's events, neither gets types that any
- * request may cause, so that two broken webhooks do not trigger each other.
+ * Whether a subscribed webhook receives an event. A webhook never receives events about itself, because it would be
+ * notified about the failure of that same message. If two webhooks of a tenant receive each other's events, neither
+ * receives types that any request may trigger, so that two broken webhooks do not trigger each other.
  */
 export function mayHear(listener: Webhook, event: OperationalEvent, about: Webhook | null): boolean {
   if (listener.id === event.webhookId) return false;
@@ -114,12 +114,12 @@ export function mayHear(listener: Webhook, event: OperationalEvent, about: Webho
   return !operationalEventTypes.some((type) => about.events.some((pattern) => matches(pattern, type)));
 }
 
-/** The type of the events that carry messages to notification channels. */
+/** The type of the events that deliver messages to notification channels. */
 export const carriedType = "posthorn.notification";
 
 /**
- * The URL of a webhook as API and history show it. Chat services use the path as a password, so for webhooks that carry
- * a notification channel only the host is shown.
+ * The URL of a webhook as the API and the history show it. Chat services use the path as a password, so only the host
+ * is shown for webhooks that belong to a notification channel.
  */
 export function webhookUrlShown({
   tenantId,

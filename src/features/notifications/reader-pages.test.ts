@@ -17,5 +17,5 @@ test("the pages for readers of a mail use the texts of the host, in the language
   };
   assert.match(await textOf("showConfirmation"), /<h1>Meldungen von Acme<\/h1>/);
   assert.match(await textOf("unsubscribe"), /<p>Erledigt\.<\/p>/);
-  assert.match(await textOf("showUnsubscribe"), /<h1>Keine Nachrichten über Webhooks mehr<\/h1>/);
+  assert.match(await textOf("showUnsubscribe"), /<h1>Nachrichten über Webhooks abbestellen<\/h1>/);
 });

@@ -43,7 +43,7 @@ const levels = [
     test: {
       params: closed({ id: channelId }),
       description:
-        "Sent at once. An address that the mail server refused is tried again; one that unsubscribed is not.",
+        "The test is sent immediately. An address that the mail server refused is tried again; one that unsubscribed is not.",
       errors: ["not_found", "conflict"],
       idFrom: "id",
     },
@@ -59,7 +59,7 @@ const levels = [
     test: {
       params: tenantChannelParams,
       description:
-        "Sent at once. An address that the mail server refused is tried again; one that unsubscribed or is not confirmed is not. Limited to 10 tests per hour for a channel and 50 for a tenant.",
+        "The test is sent immediately. An address that the mail server refused is tried again; one that unsubscribed or is not confirmed is not. Limited to 10 tests per hour for a channel and 50 for a tenant.",
       errors: ["not_found", "conflict", "rate_limited"],
       idFrom: "channel_id",
     },
@@ -200,8 +200,8 @@ function sentRoute(options: ApiOptions, pager: Pager): Route {
 }
 
 /**
- * For readers of a mail: confirm an address, unsubscribe, or resubscribe. Link scanners send GET, so only POST changes
- * anything (RFC 8058).
+ * Lets the recipient of an email confirm an address, unsubscribe, or resubscribe. Link scanners send GET, so only POST
+ * changes anything (RFC 8058).
  */
 function readerRoutes(options: ApiOptions): readonly Route[] {
   const described = {
@@ -240,7 +240,7 @@ function readerRoutes(options: ApiOptions): readonly Route[] {
       bodyIgnored: true,
       summary: "Confirm or resubscribe an address",
       answers: html("The address is subscribed."),
-      audit: { none: "readers subscribe their own address; the channel shows since when" },
+      audit: { none: "recipients subscribe their own address; the channel shows when" },
       handle: async ({ params: { token } }) =>
         (await decided(token, true)).answer("confirm.title", "confirm.done"),
     }),
@@ -266,7 +266,7 @@ function readerRoutes(options: ApiOptions): readonly Route[] {
       bodyIgnored: true,
       summary: "Unsubscribe an address with one click",
       answers: html("The address is unsubscribed."),
-      audit: { none: "readers unsubscribe their own address; the channel shows since when" },
+      audit: { none: "recipients unsubscribe their own address; the channel shows when" },
       handle: async ({ params: { token } }) =>
         (await decided(token, false)).answer("unsubscribe.title", "unsubscribe.done", token),
     }),
@@ -318,7 +318,7 @@ function channelsJson(
   return { data, kinds: service.kinds(owner) };
 }
 
-/** Hides errors of mail servers and the network from customers. */
+/** Hides mail server and network errors from customers. */
 function errorFor(scope: Scope, error: string | null): string | null {
   return scope.portal === undefined ? error : null;
 }

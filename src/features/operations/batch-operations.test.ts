@@ -6,12 +6,12 @@ import { BatchOperations } from "./batch-operations.ts";
 
 const scope = { tenantId: null };
 
-/** A store with one operation, whose reads by its runner wait while `isHeld`. */
+/** A store with one operation. Its runner's reads wait while `isHeld` is true. */
 class OneOperation {
   operation: BatchOperation | null = null;
   isHeld = false;
   readonly #held: (() => void)[] = [];
-  /** Called when an update is stored, before it resolves. */
+  /** Called when an update is stored, before the update resolves. */
   stored: (operation: BatchOperation) => Promise<void> = async () => undefined;
 
   readonly store: Pick<OperationStore, "save" | "update" | "get" | "unfinished"> = {

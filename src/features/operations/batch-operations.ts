@@ -26,7 +26,7 @@ export interface BatchOperationsOptions {
   readonly walk: Pick<SelectionWalk, "portions">;
   readonly clock: Clock;
   readonly log: Telemetry["log"];
-  /** Other processes may also run and cancel operations; this one resumes abandoned ones if `resumes`. */
+  /** Other processes may also run and cancel operations; this process resumes abandoned ones if `resumes` is true. */
   readonly shared: { readonly resumes: boolean } | null;
 }
 
@@ -34,28 +34,31 @@ export type NewOperation = Pick<
   BatchOperation,
   "tenantId" | "kind" | "selection" | "priority" | "requestsPerSecond" | "total"
 > & {
-  /** Only deliveries below this position are included; null if they are listed by id. */
+  /** Includes only deliveries below this position; null if the deliveries are listed by id. */
   readonly before: number | null;
   readonly isTotalExact?: boolean;
   readonly startsAt?: number | null;
   readonly closesCircuits?: boolean;
 };
 
-/** Limit of a tenant's unfinished operations. */
+/** Maximum number of a tenant's unfinished operations. */
 const unfinishedMax = 20;
-/** Without stored progress for this long, the process is considered dead. */
+/** A process that has stored no progress for this long is considered dead. */
 const abandonedMs = 60_000;
-/** For an operation that was released or not started: a short delay, because its process may be about to start it. */
+/** Short delay for an operation that was released or not started, because its process may be about to start it. */
 const unclaimedMs = 5_000;
 const abandonedLookMs = 20_000;
-/** The running process stores its progress once per second, which may conflict with a change. */
+/**
+ * Changes are retried, because the running process stores its progress once per second, which may conflict with a
+ * change.
+ */
 const changeTriesMax = 20;
 
 /**
- * Runs bulk actions (WDS-112, 113) at the requested rate, oldest deliveries first, and resumes after a restart. A retry
- * is recorded in its delivery together with the operation, in one commit; cancelled and discarded deliveries have
- * ended. The store therefore knows what is done: neither a crash nor two processes on the same operation process a
- * delivery twice, and counts are only for display. Can be started once; stop is idempotent and waits until nothing is
+ * Runs bulk actions (WDS-112, 113) at the requested rate, oldest deliveries first, and resumes them after a restart. A
+ * retry is recorded in its delivery together with the operation, in one commit; cancelled and discarded deliveries have
+ * ended. The store therefore records what is done: neither a crash nor two processes on the same operation process a
+ * delivery twice, and counts are only for display. Can be started once; `stop` is idempotent and waits until no work is
  * running.
  */
 export class BatchOperations {
@@ -142,8 +145,8 @@ export class BatchOperations {
   }
 
   /**
-   * Stores the outcome of a finished operation once none of its deliveries is waiting, because retention will remove
-   * them.
+   * Stores the outcome of a finished operation once none of its deliveries is waiting, because retention removes the
+   * deliveries later.
    */
   async #shown(stored: BatchOperation): Promise<BatchOperation> {
     const shown = await this.#outcomes.shown(this.#newest(stored));
@@ -160,7 +163,7 @@ export class BatchOperations {
     return all.filter((operation) => operation.tenantId === tenantId);
   }
 
-  /** The state in memory is ahead of the stored one. */
+  /** Merges in the state in memory, which is more recent than the stored state. */
   #newest(stored: BatchOperation): BatchOperation {
     const running = this.#runs.get(stored.id)?.operation;
     const isScheduled = (stored.startsAt ?? 0) > this.#options.clock.now();
@@ -168,7 +171,7 @@ export class BatchOperations {
     return { ...running, status: "running", requestsPerSecond: stored.requestsPerSecond };
   }
 
-  /** Queued deliveries are still sent; no further ones are processed. */
+  /** Queued deliveries are still sent; no further deliveries are processed. */
   cancel(scope: Scope, id: string): Promise<BatchOperation> {
     return this.change(scope, { id, status: "cancelled" });
   }
@@ -214,7 +217,7 @@ export class BatchOperations {
   }
 
   #run(operation: BatchOperation): void {
-    // A stopping process leaves it in the store for another one.
+    // A stopping process leaves the operation in the store for another process.
     if (this.#isStopping || this.#runs.has(operation.id)) return;
     const run = new OperationRun(operation, this.#options);
     this.#runs.set(operation.id, run);

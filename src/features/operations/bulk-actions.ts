@@ -20,7 +20,7 @@ import type { BatchOperations, NewOperation } from "./batch-operations.ts";
 import { actionOf, positionAbove, type SelectionWalk, type Walked } from "./selection-walk.ts";
 
 const samplesMax = 5;
-/** Budget of a preview: a person waits for it, and deliveries run concurrently. */
+/** Budget of a preview, because a person waits for it and deliveries run concurrently. */
 const previewBounds = { rowsMax: 100_000, durationMsMax: 1_000 };
 
 interface Preview {
@@ -36,7 +36,7 @@ type Order = Pick<
   "kind" | "selection" | "priority" | "requestsPerSecond" | "before" | "closesCircuits"
 >;
 
-/** Retries, cancels and discards many deliveries: previews, then starts an operation. */
+/** Retries, cancels and discards many deliveries: first previews the selection, then starts an operation. */
 export class BulkActions {
   readonly #context: FeatureContext;
   readonly #walk: SelectionWalk;

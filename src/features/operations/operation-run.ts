@@ -24,15 +24,15 @@ type Outcome =
 const done: Outcome = { kind: "done" };
 
 /**
- * Small groups at this interval, because one timer per delivery would cost more than the work; bounded by the size of a
- * commit.
+ * Deliveries are processed in small groups at this interval, because one timer per delivery would cost more than the
+ * work. A commit limits the group size.
  */
 const stepMsMin = 50;
 const groupMax = 50;
 /** Interval for storing progress, which is only displayed and may lag. */
 const saveIntervalMs = 1_000;
 const retryBounds = { delayMsMin: 500, delayMsMax: 30_000 };
-/** A walk that found nothing rests for this multiple of the time it took: its result is not urgent. */
+/** A scan that found nothing pauses for this multiple of its duration, because its result is not urgent. */
 const restShare = 4;
 const lastErrorsMax = 10;
 /** Upper bound for a wait: the wall clock may be changed, and timers have a maximum. */
@@ -45,7 +45,7 @@ export class OperationRun {
   operation: BatchOperation;
   readonly ended: Promise<void>;
   #isInterrupted = false;
-  /** Another process now decides what happens to the operation. */
+  /** Another process now controls the operation. */
   #isOver = false;
   /** The stored operation was changed. */
   #isChanged = false;
@@ -65,7 +65,7 @@ export class OperationRun {
     this.ended = this.#work();
   }
 
-  /** The operation will be resumed, here or elsewhere. */
+  /** Interrupts this run; the operation will be resumed here or in another process. */
   interrupt(): void {
     this.#isInterrupted = true;
     this.#wake?.();
@@ -107,7 +107,7 @@ export class OperationRun {
     if (this.#isInterrupted && !this.#isOver) await this.#release();
   }
 
-  /** No process owns the operation until its start; then any process may claim it. */
+  /** Until its start time, no process owns the operation; after that, any process may claim it. */
   async #untilStart(): Promise<void> {
     while (!this.#isStopped) {
       const leftMs = (this.operation.startsAt ?? 0) - this.#options.clock.now();
@@ -134,7 +134,10 @@ export class OperationRun {
     }
   }
 
-  /** A killed process may have sent more than it stored, and the selection may no longer contain those deliveries. */
+  /**
+   * A killed process may have sent more deliveries than its stored progress says, and the selection may no longer
+   * contain these deliveries.
+   */
   async #countWhatWasSent(): Promise<void> {
     if (actionOf(this.operation.kind) !== "retry") return;
     const { delivered, failed, waiting } = await countSent(this.#options.history, this.operation.id);
@@ -203,7 +206,7 @@ export class OperationRun {
       case "accepted":
         return done;
       case "not_possible":
-        // It has succeeded since it was selected.
+        // The delivery has succeeded since it was selected.
         return { kind: "skipped", why: "accepted" };
       default:
         return { kind: "skipped", why: result.kind };
@@ -282,7 +285,7 @@ export class OperationRun {
     this.operation = { ...this.operation, lastErrors };
   }
 
-  /** Keeps the rate over time without a burst after a slow step. */
+  /** Keeps the average rate without a burst after a slow step. */
   async #waitForTurn(costMs: number): Promise<void> {
     const now = this.#options.clock.monotonicMs();
     const waitMs = this.#nextStepAt - now;
@@ -294,7 +297,7 @@ export class OperationRun {
       if (!this.#isChanged && !this.#isSaveDue()) continue;
       const before = this.operation.requestsPerSecond;
       await this.#save("running");
-      // A changed rate changes the time of the next step.
+      // A new rate changes the time of the next step.
       if (this.operation.requestsPerSecond !== before) untilMs = this.#options.clock.monotonicMs();
       if (this.operation.requestsPerSecond !== before) this.#nextStepAt = untilMs;
     }
@@ -314,11 +317,12 @@ export class OperationRun {
 
   /**
    * Stores the progress. If the stored operation was changed, its new rate applies. If it was paused, cancelled or
-   * taken over, that decision is kept along with our counts, and this run ends.
+   * taken over, that status is kept together with our counts, and this run ends.
    */
   async #save(status: OperationStatus, how: "takes" | "keeps" | "releases" = "keeps"): Promise<void> {
     const takes = how === "takes";
-    // A save of the progress may have met the decision already; the notice of it must not write "running" again.
+    // Saving the progress may already have found that the operation was changed; the later change notification must not
+    // write "running" again.
     if (this.#isOver) return;
     const { operations } = this.#options.store;
     this.#isChanged = false;
@@ -360,7 +364,7 @@ export class OperationRun {
       updatedAt: clock.now(),
       ratePerSecond: status === "running" ? measured : null,
       finishedAt: isOver ? clock.now() : null,
-      // If counting stopped at its limit, or the selection has grown.
+      // Handles a count that stopped at its limit, or a selection that has grown.
       total: isOver ? handled : Math.max(handled, operation.total),
       isTotalExact: isOver || operation.isTotalExact,
     };
@@ -382,7 +386,7 @@ function sumOf(counts: BatchOperation["skipped"]): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-/** Groups neighbouring items, with up to `size` of them to process. */
+/** Groups neighbouring items; each group has up to `size` items to process. */
 function groupsOf(items: readonly WalkItem[], size: number): readonly (readonly WalkItem[])[] {
   const groups: WalkItem[][] = [];
   let acting = size;

@@ -21,7 +21,7 @@ import type { BulkStarted, Scope } from "../services.ts";
 import { bulkStartedJson, operationJson } from "./views.ts";
 
 const previewed =
-  "Takes either `ids` (up to 1,000) or `filter`, with the filters of the listing. `dry_run` counts, shows five deliveries, and tells " +
+  "Takes either `ids` (up to 1,000) or `filter`, with the filters of the listing. `dry_run` counts the deliveries, shows five of them, and reports" +
   "which would be skipped and why. Operations run in the background, oldest first, at the rate of `rate_limit`. They continue " +
   "after a restart and process each delivery only once.";
 
@@ -115,7 +115,7 @@ function oneRoutes(
   { deadLetters }: ApiOptions["services"],
   routes: ReturnType<typeof plainOf>,
 ): readonly Route[] {
-  /** Includes the rate if the change sets it. */
+  /** Includes the rate if the request sets it. */
   const before = async ({ scope, params }: Call<{ readonly id: string }>) => {
     const operation = await deadLetters.operation(scope, params.id);
     const rate = { requests_per_second: operation.requestsPerSecond };
@@ -133,11 +133,11 @@ function oneRoutes(
       {
         ...ending,
         method: "PATCH",
-        summary: "Change the rate of a bulk operation, pause or resume it",
+        summary: "Pause, resume or change the rate of a bulk operation",
         description: "The change takes effect within about a second.",
         takes: operationChangeFields,
         body: operationChangeSchema,
-        answer: "The changed operation.",
+        answer: "The updated operation.",
         audit: { action: "operation.change", target: "operation", before },
       },
       async (scope, id, input) => operationJson(await deadLetters.change(scope, { ...input, id })),

@@ -22,7 +22,7 @@ import type { DeliveryView } from "../../engine/endpoint/explain.ts";
 /** Selections of deliveries, except for those listed by id. */
 export type Selection = Exclude<OperationSelection, { readonly kind: "ids" }>;
 
-/** Counting stops here: the difference between one and two million does not matter. */
+/** Counting stops at this number: the difference between one and two million does not matter. */
 const countMax = 100_000;
 
 /** The filter of a selection, with everything that the store can evaluate. */
@@ -33,7 +33,7 @@ export function filterOf(selection: Selection): DeliveryFilter {
   return kind === "dead_letters" ? { ...all, states: ["exhausted"] } : all;
 }
 
-/** The number of deliveries in a selection, and the position above the newest. */
+/** The number of deliveries in a selection, and the position above the newest of them. */
 export async function measureSelection(
   history: HistoryStore,
   selection: Selection,
@@ -53,7 +53,7 @@ export async function positionAbove(
   return (rows[0]?.position ?? -1) + 1;
 }
 
-/** The input of a walk. */
+/** The input of a scan. */
 export interface Walked {
   /** Id of the operation; null for a preview. */
   readonly id: string | null;
@@ -71,7 +71,7 @@ export interface WalkItem {
   readonly cursor: number | null;
 }
 
-/** The result of one read, oldest first; `cursor` is where to continue after it. */
+/** The result of one read, oldest first. The next read continues after `cursor`. */
 interface Portion {
   readonly items: readonly WalkItem[];
   readonly cursor: number | null;
@@ -88,7 +88,7 @@ const idsAtOnce = 50;
 /** Budget of one read, as for a page. */
 const lookBounds = { rowsMax: 100_000, durationMsMax: 200 };
 
-/** Walks through the selection of an operation in portions, each evaluated in its current state. */
+/** Scans the selection of an operation in portions and evaluates each delivery in its current state. */
 export class SelectionWalk {
   readonly #context: FeatureContext;
   readonly #listing: DeliveryListing;
@@ -180,16 +180,16 @@ export function actionOf(kind: OperationKind): BulkAction {
   return kind === "cancel" || kind === "discard" ? kind : "retry";
 }
 
-/** A delivery, with everything that decides whether it is included. */
+/** A delivery with the data that decides whether it is included. */
 interface Candidate {
   readonly view: DeliveryView;
   readonly hasWebhook: boolean;
   readonly isPayloadGone: boolean;
-  /** The operation had already processed it before it was interrupted. */
+  /** The operation had already processed the delivery before it was interrupted. */
   readonly isDone: boolean;
 }
 
-/** Why an action skips a delivery; null if it does not. */
+/** Why an action skips a delivery; null if the action includes it. */
 function exclusionOf(
   { view, hasWebhook, isPayloadGone, isDone }: Candidate,
   action: BulkAction,
@@ -231,7 +231,7 @@ interface Counted {
 const sentAtOnce = 2_000;
 /** Pages reload operations every second; counting more often is pointless. */
 const validMsMin = 1_000;
-/** A count stays valid for this multiple of the time it took. */
+/** A count stays valid for this multiple of the time that counting took. */
 const validShare = 10;
 const keptMax = 1_000;
 

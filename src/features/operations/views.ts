@@ -20,7 +20,7 @@ function shownOf(operation: BatchOperation) {
   const done = queued + failed + Object.values(skipped).reduce((sum, count) => sum + count, 0);
   return {
     ...operation,
-    // Named as in WDS-112, so that this response and the one of the starting call agree.
+    // Named as in WDS-112, so that this response matches the response that started the operation.
     batchOperationId: id,
     filter: filterOf(operation.selection),
     totalIsExact: operation.isTotalExact,
@@ -32,7 +32,7 @@ function shownOf(operation: BatchOperation) {
   };
 }
 
-/** At the measured rate or, until there is one, at the requested rate. */
+/** Uses the measured rate or, until it is available, the requested rate. */
 function etaOf(operation: BatchOperation, done: number): number | null {
   const { status, total, isTotalExact, ratePerSecond, requestsPerSecond, updatedAt } = operation;
   if (status !== "running" || !isTotalExact) return null;
@@ -42,7 +42,7 @@ function etaOf(operation: BatchOperation, done: number): number | null {
 
 const idsShownMax = 10;
 
-/** With the filter names of the listings in camelCase; unset filters are omitted. */
+/** Uses the filter names of the listings in camelCase; unset filters are omitted. */
 function filterOf(selection: OperationSelection) {
   const { kind } = selection;
   if (kind === "ids")

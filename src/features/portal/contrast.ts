@@ -1,11 +1,14 @@
 /**
- * Keeps an accent colour readable. Its lightness in OKLCH is moved no further than necessary; its hue stays, and its
+ * Keeps an accent colour readable. Its lightness in OKLCH is changed no more than necessary. Its hue is kept, and its
  * chroma as far as sRGB can show it.
  */
 
 export type Scheme = "light" | "dark";
 
-/** Backgrounds of the accent: the lightest and the darkest of ground, panel and sunken ground in tokens.css. */
+/**
+ * Backgrounds on which the accent appears: the lightest and the darkest of ground, panel and sunken ground in
+ * tokens.css.
+ */
 export const grounds: Readonly<Record<Scheme, readonly string[]>> = {
   light: ["#ffffff", "#f6f5f1", "#f3f2ec"],
   dark: ["#12161b", "#1a2027", "#141a20"],
@@ -14,7 +17,9 @@ export const grounds: Readonly<Record<Scheme, readonly string[]>> = {
 /** WCAG 2.2, criterion 1.4.3. */
 export const contrastMin = 4.5;
 
-/** `text` is the accent as text on the ground; `fill` is the background of `onFill`, as on a button. */
+/**
+ * `text` is the accent colour for text on the ground; `fill` is the background for text in `onFill`, as on a button.
+ */
 export interface Accent {
   readonly text: string;
   readonly fill: string;
@@ -27,7 +32,7 @@ export function repairedAccent(colour: string, scheme: Scheme): Accent {
     (candidate) => grounds[scheme].every((ground) => contrast([candidate, ground]) >= contrastMin),
     scheme === "light" ? 0 : 1,
   );
-  // White on the accent, if that requires no more change than black.
+  // White text on the accent, if that requires no larger change than black text.
   const towardsWhite = moved(colour, onto("#ffffff"), 0);
   const towardsBlack = moved(colour, onto("#000000"), 1);
   const isWhite = distance([colour, towardsWhite]) <= distance([colour, towardsBlack]);
@@ -90,7 +95,7 @@ function toOklch(colour: string): Triple {
   return [lightness, Math.hypot(a, b), Math.atan2(b, a)];
 }
 
-/** Reduces chroma if sRGB has no such colour. */
+/** Reduces the chroma if sRGB cannot show the colour. */
 function fromOklch([lightness, chroma, hue]: Triple): string {
   for (let part = 1; part > 0; part -= 0.05) {
     const shown = toLinear([lightness, chroma * part, hue]);

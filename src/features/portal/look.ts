@@ -1,7 +1,7 @@
 import type { PortalTheme } from "../../resources/portal.ts";
 import { repairedAccent } from "./contrast.ts";
 
-/** Detects the image type by content. SVG is not accepted: it may contain scripts and URLs. */
+/** Detects the image type from the content. SVG is not accepted, because it may contain scripts and URLs. */
 export const logoBytesMax = 65_536;
 
 const pngStart = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
@@ -10,7 +10,7 @@ const sideMax = 4_096;
 
 type LogoType = "image/png" | "image/webp";
 
-/** Null for anything but a PNG or WebP of acceptable size. */
+/** Null for anything other than a PNG or WebP image of acceptable size. */
 export function logoTypeOf(bytes: Uint8Array): LogoType | null {
   if (bytes.byteLength > logoBytesMax) return null;
   if (isPng(bytes)) return "image/png";
@@ -68,12 +68,12 @@ const portalThemeDefault = {
   returnUrl: null,
 } as const satisfies Record<keyof PortalTheme, unknown>;
 
-/** With a value for every property that has one. */
+/** A theme with a value for every property that has one. */
 export type WholeTheme = {
   readonly [Name in keyof PortalTheme]-?: Exclude<PortalTheme[Name], undefined>;
 };
 
-/** The innermost level wins; null and omitted values are inherited from the level around it. */
+/** The most specific level takes precedence; null and omitted values are inherited from the next level. */
 export function mergedTheme(levels: readonly (PortalTheme | null | undefined)[]): WholeTheme {
   const merged: Record<string, unknown> = { ...portalThemeDefault };
   for (const level of levels) {

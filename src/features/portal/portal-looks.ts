@@ -19,13 +19,13 @@ import { logoBytesMax, logoTypeOf, mergedTheme, themeCss, type WholeTheme } from
 export interface PortalLook {
   readonly theme: WholeTheme;
   readonly css: string;
-  /** Changes with the style. */
+  /** Changes when the style changes. */
   readonly cssVersion: string;
   readonly logos: Readonly<Record<LogoScheme, LogoView | null>>;
 }
 
 export interface LogoView extends PortalLogo {
-  /** Changes with the image. */
+  /** Changes when the image changes. */
   readonly version: string;
 }
 
@@ -48,7 +48,9 @@ export class PortalLooks {
     this.#context = context;
   }
 
-  /** One level as saved. Only administrators can read the deployment's settings, with `tenantId` null. */
+  /**
+   * The settings of one level as saved. Only administrators can read the deployment's settings, with `tenantId` null.
+   */
   async get(scope: Scope, tenantId: string | null): Promise<Level> {
     this.#require(scope, tenantId);
     return this.#level(tenantId);
@@ -76,7 +78,7 @@ export class PortalLooks {
     const mediaType = logoTypeOf(bytes);
     if (mediaType === null) {
       throw new InvalidRequestError(
-        `A logo must be a PNG or WebP image of up to ${logoBytesMax} bytes and 4,096 pixels a side.`,
+        `A logo must be a PNG or WebP image of up to ${logoBytesMax} bytes and 4,096 pixels per side.`,
         [{ field: "", message: "is not a valid image" }],
       );
     }
@@ -95,7 +97,7 @@ export class PortalLooks {
     this.forget();
   }
 
-  /** The effective settings of a tenant: its own, with the deployment's as defaults. */
+  /** The effective settings of a tenant: its own settings, with the deployment's as defaults. */
   async settings(tenantId: string): Promise<Pick<PortalSettings, "origins" | "capabilities">> {
     const [deployment, own] = await this.#levels(tenantId);
     return {
@@ -104,7 +106,7 @@ export class PortalLooks {
     };
   }
 
-  /** The theme of a session, or with null before there is one. */
+  /** The appearance of a session's portal. Null selects the appearance before there is a session. */
   async look(session: Pick<PortalSession, "tenantId" | "theme"> | null): Promise<PortalLook> {
     const levels = session === null ? [await this.#level(null)] : await this.#levels(session.tenantId);
     const theme = mergedTheme([...levels.map(({ settings }) => settings.theme), session?.theme]);
@@ -119,7 +121,7 @@ export class PortalLooks {
     };
   }
 
-  /** Origins that may embed the portal in a frame: that of the session, and those of the settings. */
+  /** Origins that may embed the portal in a frame: the origin of the session and the origins in the settings. */
   async framers(session: Pick<PortalSession, "tenantId" | "origin"> | null): Promise<readonly string[]> {
     if (session === null) return (await this.#level(null)).settings.origins ?? [];
     const { origins } = await this.settings(session.tenantId);

@@ -17,7 +17,7 @@ import type { PortalLooks } from "./portal-looks.ts";
 
 const secretBytes = 32;
 const codeMs = 60_000;
-/** Limit of valid sessions per tenant. */
+/** Maximum number of valid sessions per tenant. */
 const portalSessionsMax = 10_000;
 /** Credentials with this prefix are treated as portal tokens. */
 export const portalTokenPrefix = "phs_";
@@ -33,8 +33,8 @@ export interface PortalSessionCreated {
 }
 
 /**
- * Portal sessions of customers. Code and token are 32 random bytes, stored as SHA-256, as for API keys. A session is
- * read on first use and cached for a minute; the end of a session is announced to all processes.
+ * Portal sessions of customers. Code and token are 32 random bytes each, stored as SHA-256 like API keys. A session is
+ * read on first use and cached for one minute; the end of a session is announced to all processes.
  */
 export class PortalSessions {
   readonly #context: FeatureContext;
@@ -152,7 +152,7 @@ export class PortalSessions {
     return ended.length;
   }
 
-  /** Exchanges a code, which works once within one minute; null for an invalid code. */
+  /** Exchanges a code, which can be used once within one minute. Null for an invalid code. */
   async redeem(code: string): Promise<{ readonly session: PortalSession; readonly token: string } | null> {
     if (code.length === 0 || code.length > tokenLengthMax) return null;
     const {
@@ -193,14 +193,14 @@ export class PortalSessions {
     this.#remembered.delete(tokenHash);
     const generation = this.#generation;
     const session = await store.sessionByToken(tokenHash);
-    // If the cache was cleared during the read, the next call reads again.
+    // If the cache was cleared during the read, the next call reads the session again.
     if (session === null || generation !== this.#generation) return session;
     if (this.#remembered.size >= rememberedMax) this.#remembered.clear();
     this.#remembered.set(tokenHash, { session, readAt: now });
     return session;
   }
 
-  /** Called when a session was ended, here or elsewhere. */
+  /** Called when this or another process has ended a session. */
   forget(): void {
     this.#generation += 1;
     this.#remembered.clear();

@@ -53,7 +53,7 @@ export function portalSessionRoutes(options: ApiOptions, pager: Pager): readonly
       {
         access: "manage",
         summary: "End a portal session",
-        description: "Its token is refused from now on; other processes follow within a second.",
+        description: "This process refuses its token immediately; other processes follow within a second.",
         answer: "The session has ended.",
       },
       (scope, id) => portalSessions.end(scope, id),
@@ -118,9 +118,9 @@ function createRoute(options: ApiOptions): Route {
   });
 }
 
-// Session calls of the portal pages: exchange a code for a token, and end the session.
+// Session calls of the portal pages: exchanging a code for a token, and ending the session.
 
-/** For limits that are reported only in errors. */
+/** Used for limits that are reported only in errors. */
 const untold = { setHeader: () => {} };
 
 export function portalRoutes(options: ApiOptions): readonly Route[] {

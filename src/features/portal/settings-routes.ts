@@ -143,7 +143,7 @@ function logoRoutes({ services }: ApiOptions, level: LevelOfRoutes): readonly Ro
   ];
 }
 
-/** Adds the id of the changed settings if the path has none. */
+/** Adds the id of the settings if the path does not contain it. */
 async function settingsBefore(looks: PortalLookService, { scope, params }: Call<Params>): Promise<object> {
   const tenant = tenantOf(params);
   return { tenant_id: tenant, ...settingsJson(await looks.get(scope, tenant)) };

@@ -30,15 +30,15 @@ import {
 } from "./problem.ts";
 
 /**
- * Describes a problem: what is wrong, where, since when, how many deliveries are affected, what happens automatically,
- * and what a person can do.
+ * Describes a problem: what is wrong, where, when it started, how many deliveries are affected, what happens
+ * automatically, and what a person can do.
  */
 interface ProblemSentences {
   readonly title: string;
   readonly remedy: string;
 }
 
-/** `live` is undefined for a webhook that this process does not know. */
+/** `live` is undefined if this process has no state for the webhook. */
 export function problemSentences(
   problem: DeliveryProblem,
   live: Pick<LiveWebhook, "webhook" | "policy"> | undefined,
@@ -58,9 +58,9 @@ function whatHappened(kind: ProblemKind): string {
   return errorCode === null ? unanswered[category] : `${unanswered[category]} (${errorCode})`;
 }
 
-/** What the profile of the webhook does with the delivery. */
+/** What happens to the delivery according to the webhook's profile. */
 function fateOf(problem: DeliveryProblem, live: Pick<LiveWebhook, "policy"> | undefined): string {
-  if (isOtherKind(problem.kind)) return `Further kinds beyond the first ${problemKindsMax} are grouped here.`;
+  if (isOtherKind(problem.kind)) return `Kinds beyond the first ${problemKindsMax} are grouped here.`;
   const rule = live === undefined ? undefined : ruleOf(live.policy.classification, problem.kind);
   const outcome = problem.outcome === "terminal" ? "terminal" : (rule?.outcome ?? problem.outcome);
   if (outcome !== "terminal") return "Retried according to the webhook's schedule.";
@@ -82,7 +82,8 @@ function remedyOf({ category, statusCode }: ProblemKind): string {
 
 const retryAfterFix = "then retry.";
 const remedies: Readonly<Record<FailureCategory, string>> = {
-  timeout: "The receiver should respond at once and process the message afterwards; or increase timeout_ms.",
+  timeout:
+    "The receiver should respond immediately and process the message afterwards; or increase timeout_ms.",
   server_error: "Check the receiver's log; waiting deliveries are sent once it responds with 2xx.",
   client_error: `Check the response and fix the cause, ${retryAfterFix}`,
   network: "Check that the receiver is running and that firewalls allow requests from Posthorn.",
@@ -91,7 +92,7 @@ const remedies: Readonly<Record<FailureCategory, string>> = {
   rate_limit: "Set a rate limit for the webhook that the receiver can handle.",
   payload_too_large: "Raise the limit of the receiver, or publish less data with each event.",
   redirect: "Redirects are not followed: change the webhook's URL to the new address.",
-  protocol: "Check port and scheme of the URL: the server there does not respond with valid HTTP.",
+  protocol: "Check the port and the scheme of the URL: the server there does not respond with valid HTTP.",
 };
 
 const credentials = `Check that the webhook's secret and credentials match the receiver's, ${retryAfterFix}`;
@@ -117,7 +118,7 @@ const unanswered: Readonly<Record<FailureCategory, string>> = {
   protocol: "A response that is not HTTP",
 };
 
-/** Leaves out the query, which may contain secrets. */
+/** Omits the query, which may contain secrets. */
 function placeOf(url: string): string {
   const parsed = URL.parse(url);
   return parsed === null ? "the receiver" : `${parsed.origin}${parsed.pathname}`;
@@ -138,11 +139,11 @@ export interface DeliveryProblemsOptions {
 export interface DeliveryProblemView extends ProblemSentences {
   readonly problem: DeliveryProblem;
   readonly state: ProblemState;
-  /** The mute in force, if any. */
+  /** The current mute, if any. */
   readonly mute: ProblemMute | null;
 }
 
-/** Null means omitted. */
+/** Null means that the value is omitted. */
 export type ProblemListQuery = {
   readonly [Name in keyof InputOf<typeof problemFilters>]: InputOf<typeof problemFilters>[Name] | null;
 } & { readonly page: SearchPageRequest };
@@ -235,5 +236,5 @@ function readChange(command: ChangeProblem, now: number): InputOf<typeof problem
 
 const needsMuted = 'requires "muted": true';
 const muteMsMax = 366 * 86_400_000;
-/** Limit of rows per read. */
+/** Maximum rows per read. */
 const rowsOfRead = 2_000;

@@ -3,9 +3,9 @@ import type { AttemptRecord } from "../../domain/delivery.ts";
 import type { FailureCategory, Outcome } from "../../domain/classify.ts";
 
 /**
- * What failures of one webhook have in common. `statusCode` and `errorCode` are null if there was no response or no
- * such code. `answer` is the first line of the response, or the error, without its variable parts. All four are null in
- * the overflow kind.
+ * The common properties of similar failures of one webhook. `statusCode` and `errorCode` are null if there was no
+ * response or no such code. `answer` is the first line of the response, or the error, without its variable parts. All
+ * four are null in the overflow kind.
  */
 export interface ProblemKind {
   readonly category: FailureCategory | null;
@@ -14,7 +14,7 @@ export interface ProblemKind {
   readonly answer: string | null;
 }
 
-/** Maximum kinds per webhook; further kinds share the overflow kind. */
+/** Maximum number of kinds per webhook; further kinds share the overflow kind. */
 export const problemKindsMax = 50;
 
 export const otherKind: ProblemKind = { category: null, statusCode: null, errorCode: null, answer: null };
@@ -34,7 +34,7 @@ export function problemKind(
   return { category, statusCode, errorCode, answer: fingerprint(said ?? "") };
 }
 
-/** The first non-empty line, with digits and ids replaced; null if there is none. */
+/** The first non-empty line, with digits and ids replaced; null if there is no such line. */
 export function fingerprint(text: string): string | null {
   const line = text
     .slice(0, readMax)
@@ -58,18 +58,18 @@ export function problemIdOf(
 }
 
 const lineEnds = /[\r\n\u2028\u2029]/;
-/** Includes control characters, which terminals would interpret. */
+/** Matches control characters too, because terminals would interpret them. */
 const blanks = /[\s\p{Cc}]+/gu;
-/** Matches whole words, so that a long one is examined once. */
+/** Matches whole words, so that a long word is examined only once. */
 const words = /[\p{L}\p{N}_.:@+-]+/gu;
-/** A word with a digit is an id, a number or a time; a word with @ is an email address. */
+/** A word with a digit is treated as an id, a number or a time; a word with @ is treated as an email address. */
 const individual = /[\p{N}@]/u;
 /** Error codes of Node and OpenSSL. */
 const systemCode = /\b(?:E[A-Z]{3,}|E[A-Z]+_[A-Z_]+|ERR_[A-Z_]+|[A-Z]+_CERT_[A-Z_]+|CERT_[A-Z_]+)\b/;
 const readMax = 1_024;
 const answerLengthMax = 160;
 
-/** Stored states. `noticed` is a failure that has not repeated often enough to be a problem; it is not shown. */
+/** States as stored. `noticed` is a failure that has not repeated often enough to be a problem; it is not shown. */
 export type StoredProblemState = "noticed" | "open" | "recovering" | "resolved";
 
 /** States as shown. `muted` replaces `open` and `recovering`. */
@@ -91,12 +91,12 @@ export interface DeliveryProblem {
   readonly firstSeenAt: number;
   readonly lastSeenAt: number;
   readonly resolvedAt: number | null;
-  /** Failed attempts. */
+  /** Number of failed attempts. */
   readonly count: number;
   readonly deliveries: number;
   /** Newest first, limited to three. */
   readonly deliveryIds: readonly string[];
-  /** Recent failures that may still open the problem; never more than two before the next. */
+  /** Recent failures that may still open the problem. Contains at most two entries when the next failure is added. */
   readonly recent: readonly SeenFailure[];
   readonly mute: ProblemMute | null;
   readonly note: string | null;
@@ -107,10 +107,10 @@ interface SeenFailure {
   readonly deliveryId: string;
 }
 
-/** Notifications about the problem are muted. */
+/** Mutes notifications about the problem. */
 export interface ProblemMute {
   readonly since: number;
-  /** Null for a mute without an end. */
+  /** Null if the mute has no end. */
   readonly until: number | null;
   readonly reason: string | null;
 }
@@ -118,13 +118,13 @@ export interface ProblemMute {
 /** A failed attempt. */
 export interface ProblemFailure extends SeenFailure {
   readonly outcome: DeliveryProblem["outcome"];
-  /** This failure ended the delivery. */
+  /** Whether this failure ended the delivery. */
   readonly isDeadLetter: boolean;
-  /** An earlier attempt of the same delivery failed in the same way. */
+  /** Whether an earlier attempt of the same delivery failed in the same way. */
   readonly isRepeated: boolean;
 }
 
-/** A change that is worth a notification. */
+/** A change that triggers a notification. */
 export interface ProblemMove {
   readonly kind: "opened" | "resolved";
   readonly problem: DeliveryProblem;
@@ -176,7 +176,7 @@ export function withFailure(problem: DeliveryProblem, failure: ProblemFailure): 
   };
 }
 
-/** Applied after the webhook accepted an attempt. */
+/** The state of a problem after the webhook accepted an attempt. */
 export function recovering(problem: DeliveryProblem): DeliveryProblem {
   return problem.state === "open" ? { ...problem, state: "recovering" } : problem;
 }
@@ -189,13 +189,13 @@ function isUnresolved({ state }: Pick<DeliveryProblem, "state">): boolean {
   return state === "open" || state === "recovering";
 }
 
-/** The change that viewers would notice; null if there is none. */
+/** The change that is worth a notification; null if nothing opened or resolved. */
 export function problemMove(before: DeliveryProblem, after: DeliveryProblem): ProblemMove | null {
   if (isUnresolved(before) === isUnresolved(after)) return null;
   return { kind: isUnresolved(after) ? "opened" : "resolved", problem: after };
 }
 
-/** The mute in force; null if there is none or it has ended. */
+/** The current mute; null if there is none or it has ended. */
 export function muteAt({ mute }: Pick<DeliveryProblem, "mute">, now: number): ProblemMute | null {
   return mute !== null && (mute.until === null || mute.until > now) ? mute : null;
 }
@@ -207,11 +207,11 @@ export function shownState(problem: DeliveryProblem, now: number): ProblemState 
   return isUnresolved(problem) && muteAt(problem, now) !== null ? "muted" : state;
 }
 
-/** This many failures within `opensWithinMs` open a problem. */
+/** Number of failures within `opensWithinMs` that open a problem. */
 const opensWith = 3;
 export const opensWithinMs = 600_000;
-/** This many accepted attempts in a row resolve it. */
+/** Number of consecutive accepted attempts that resolve a problem. */
 export const resolvesWith = 20;
-/** It also resolves after this time without such a failure, provided that an attempt was accepted. */
+/** A problem also resolves after this time without another such failure, provided that an attempt was accepted. */
 export const resolvesAfterMs = 1_800_000;
 const deliveryIdsMax = 3;

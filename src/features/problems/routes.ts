@@ -56,7 +56,7 @@ export function deliveryProblemRoutes({ services }: ApiOptions, pager: Pager): r
           "problem is resolved.",
         takes: problemChangeFields,
         body: problemChangeSchema,
-        answer: "The changed problem.",
+        answer: "The updated problem.",
         audit: {
           action: "problem.change",
           target: "problem",

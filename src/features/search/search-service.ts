@@ -26,8 +26,8 @@ export class Search {
 
   /**
    * Searches by the id of any resource, by the idempotency key of an event, by the beginning of a webhook's URL (with
-   * or without scheme) or description, and by the beginning of the name or description of a source or connection,
-   * ignoring case. Up to 20 hits, exact matches first.
+   * or without scheme) or description, and by the beginning of the name or description of a source or connection.
+   * Ignores case. Returns up to 20 hits, exact matches first.
    */
   async find(scope: Scope, text: string): Promise<readonly SearchHit[]> {
     judgeFilters({ text: searchTextField }, { text });
@@ -140,14 +140,14 @@ export class Search {
     return { type: "source", id, tenantId, title: name };
   }
 
-  /** A connection without a name is shown with its destination. */
+  /** A connection without a name is shown with the name of its destination. */
   #connectionHit({ id, tenantId, name, webhookId }: Connection): Omit<SearchHit, "matched"> {
     const url = this.#context.access.webhook(webhookId)?.webhook.url;
     return { type: "connection", id, tenantId, title: name === "" ? (url ?? webhookId) : name };
   }
 }
 
-/** A resource that is found by the beginning of one of its texts. */
+/** A resource that can be found by the beginning of one of its strings. */
 interface Named extends Omit<SearchHit, "matched"> {
   readonly beginnings: Readonly<Partial<Record<SearchHit["matched"], readonly string[]>>>;
 }

@@ -10,8 +10,8 @@ const noon = Date.UTC(2026, 0, 2, 12);
 const { minute, hour, day } = stepMs;
 
 /**
- * In every minute since `countedSince`, each webhook has one accepted attempt, and since `failingSince` one failed
- * attempt.
+ * Each webhook has one accepted attempt in every minute since `countedSince`, and one failed attempt in every minute
+ * since `failingSince`.
  */
 class MinuteCounts {
   progressNow: StatisticsProgress;

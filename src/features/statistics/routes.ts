@@ -16,8 +16,8 @@ import {
 import type { GaugesView, PointView, StatisticsView, WebhookStatistics } from "./statistics-service.ts";
 
 const exactness =
-  "Counted when deliveries are settled, exact even after a crash, and one or two seconds behind: see `complete_until`. " +
-  "Percentiles cover all attempts of a point or of the whole range, with an error of up to 10 %.";
+  "Counts are updated when deliveries are settled. They are exact even after a crash, and one or two seconds behind: see `complete_until`." +
+  "Percentiles cover all attempts in an interval or in the whole range, with an error of up to 10%.";
 
 export function statisticsRoutes({ services }: ApiOptions): readonly Route[] {
   return [
@@ -46,7 +46,7 @@ export function statisticsRoutes({ services }: ApiOptions): readonly Route[] {
       operationId: "eventStatistics",
       tag: "Statistics",
       summary: "Get published events over time",
-      description: `${exactness} If a tenant has more than 500 types in a minute, further ones are counted as \`*\`.`,
+      description: `${exactness} If a tenant publishes more than 500 types in a minute, the additional types are counted as \`*\`.`,
       access: "read",
       query: eventStatisticsQuery,
       answers: {
@@ -65,12 +65,14 @@ export function statisticsRoutes({ services }: ApiOptions): readonly Route[] {
       tag: "Statistics",
       summary: "Get backlog, requests in flight and process lag over time",
       description:
-        "Each process samples four times per minute and writes the samples at the end of the minute. Values of the store come from any one " +
-        "process. Requests and request slots are summed over concurrent processes: compare `active_requests` with " +
+        "Each process samples four times per minute and writes the samples at the end of the minute. Values of the store come from one of the" +
+        "processes. Requests and request slots are summed over concurrent processes: compare `active_requests` with" +
         "`request_slots`, and `waiting_requests` with `waiting_request_slots`.",
       access: "admin",
       query: gaugeStatisticsQuery,
-      answers: { 200: { description: "Points of the whole deployment.", schema: gaugeStatisticsSchema } },
+      answers: {
+        200: { description: "Data points for the whole deployment.", schema: gaugeStatisticsSchema },
+      },
       errors: [],
       handle: async ({ query }) => {
         const asked = filtersOf(gaugeStatisticsFields, query);

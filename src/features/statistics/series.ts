@@ -28,7 +28,7 @@ import {
   type StatisticsPointStep,
 } from "../../resources/statistics.ts";
 
-/** The contiguous points of a response, in Unix milliseconds. */
+/** The contiguous points of a response. Times are Unix milliseconds. */
 export interface TimeAxis {
   readonly step: Exclude<StatisticsPointStep, "auto">;
   readonly starts: readonly number[];
@@ -56,7 +56,7 @@ export function pointSeconds(step: TimeAxis["step"]): number {
   return lengthsMs[step] / 1_000;
 }
 
-/** Throws InvalidRequestError for an empty range, one that is too long for the step, or an unknown time zone. */
+/** Throws InvalidRequestError if the range is empty or too long for the step, or if the time zone is unknown. */
 export function timeAxis(asked: {
   readonly from: number;
   readonly to: number;
@@ -69,7 +69,10 @@ export function timeAxis(asked: {
   const fitting = (["1m", "5m", "1h"] as const).find((each) => count(each) <= autoPointsMax) ?? "1d";
   const step = asked.step === "auto" ? fitting : asked.step;
   if (count(step) > pointsMax)
-    throw invalid({ field: "step", message: `would give more than ${pointsMax} points; use a longer step` });
+    throw invalid({
+      field: "step",
+      message: `would give more than ${pointsMax} intervals; use a longer step`,
+    });
   const starts = step === "1d" ? dayStarts(asked) : evenStarts(asked.from, asked.to, lengthsMs[step]);
   return {
     step,
@@ -78,7 +81,7 @@ export function timeAxis(asked: {
   };
 }
 
-/** Index of the point that contains a time; -1 before the first. */
+/** Index of the point that contains a time; -1 if the time is before the first point. */
 function pointAt({ starts }: Pick<TimeAxis, "starts">, time: number): number {
   let low = 0;
   let high = starts.length;
@@ -109,7 +112,7 @@ function dayStarts(asked: Zoned & { readonly from: number; readonly to: number }
   return starts;
 }
 
-/** The first hour of the next day: 23 to 25 hours later, or slightly more when a zone changes its offset. */
+/** The first full hour of the next day: 23 to 25 hours later, or slightly more when a zone changes its offset. */
 function nextDay(start: number, zoned: Zoned): number {
   const day = dayOf(zoned);
   let next = start + 22 * stepMs.hour;
@@ -135,17 +138,17 @@ function invalid(error: FieldError): InvalidRequestError {
   return new InvalidRequestError(`${error.field} ${error.message}`, [error]);
 }
 
-/** Samples of a point; `at` in Unix milliseconds. */
+/** Samples of a point; `at` is in Unix milliseconds. */
 export interface GaugePoint {
   readonly at: number;
   /** Whether the point is incomplete. */
   readonly isPartial: boolean;
-  /** Processes that took samples; a restarted process counts again. */
+  /** Number of processes that took samples; a restarted process counts again. */
   readonly processes: number;
   readonly gauges: Readonly<Record<GaugeName, GaugeSummary | null>>;
 }
 
-/** The size of buckets for points of this length. */
+/** The bucket size for points of this length. */
 export function gaugeStep(step: TimeAxis["step"]): StatisticsStep {
   if (step === "1d") return "day";
   return step === "1h" ? "hour" : "minute";
@@ -173,7 +176,7 @@ export function gaugePoints(rows: readonly GaugeRow[], axis: TimeAxis, now: numb
 /** The data of one line of a chart. */
 export interface Series {
   readonly key: string | null;
-  /** By index of the point; empty points are absent. */
+  /** Keyed by the index of the point; empty points are absent. */
   readonly points: Map<number, Counts>;
   readonly totals: Counts;
 }
@@ -194,7 +197,7 @@ export function seriesOf(
     series.points.set(at, point);
     point.addPacked(row.counts);
   }
-  // Sum per point rather than per row.
+  // Sum once per point instead of once per row, which is cheaper.
   for (const { points, totals } of byKey.values()) for (const point of points.values()) totals.addAll(point);
   return [...byKey.values()];
 }
@@ -238,7 +241,7 @@ function together(series: readonly Series[]): Series {
   return byKey.get(otherKey) ?? { key: otherKey, points: new Map(), totals: new Counts() };
 }
 
-/** Parts within one bucket: only the number of attempts is known for each. */
+/** Subdivisions of one bucket, for which only the number of attempts is known. */
 type Part = readonly [name: string, counted: (counts: Counts) => number];
 
 function partsOf(groupBy: DeliveryGroup | EventGroup): ((counts: Counts) => readonly Part[]) | null {
@@ -303,7 +306,7 @@ export function attemptsOf(counts: Counts): number {
   return counts.get(keys.accepted) + counts.get(keys.transient) + counts.get(keys.terminal);
 }
 
-/** Share of attempts that were not accepted, 0 to 1; null without attempts. */
+/** Share of attempts that were not accepted, 0 to 1; null if there were no attempts. */
 export function failureRateOf(counts: Counts): number | null {
   const attempts = attemptsOf(counts);
   return attempts === 0 ? null : Number((1 - counts.get(keys.accepted) / attempts).toFixed(6));
@@ -347,7 +350,7 @@ export function measured(counts: Counts, wanted: readonly (DeliveryMeasure | Eve
   return Object.fromEntries(wanted.map((name) => [name, all[name](counts)]));
 }
 
-/** Rarely used measures must be requested by name. */
+/** Rarely used measures are excluded; they must be requested by name. */
 export const deliveryMeasuresDefault = deliveryMeasures.filter(
   (name) => !/^(?:lag|total)_|^bytes$/.test(name),
 );

@@ -16,7 +16,7 @@ import type {
   SubjectName,
 } from "../../ports/store/statistics.ts";
 
-/** A range, and the smallest step that its reader can distinguish. */
+/** A range, and the smallest step that is available to its reader. */
 export interface Span {
   readonly from: number;
   readonly to: number;
@@ -25,17 +25,20 @@ export interface Span {
   readonly hoursMs: number;
 }
 
-/** The current time, and how far the statistics have progressed. */
+/** The current time, and the time up to which statistics are complete. */
 interface Reading {
   readonly progress: StatisticsProgress;
   readonly now: number;
 }
 
-/** Limit of rows and buckets per response, which bounds its duration. */
+/** Maximum rows and buckets per response, which bounds its duration. */
 const rowsMax = 50_000;
-/** Processes that may each have a row in one bucket of a webhook. */
+/** Assumed maximum number of processes that have a row in one bucket of a webhook. */
 const writersMax = 4;
-/** Hours that maintenance may not have aggregated yet; it does so within minutes. */
+/**
+ * Number of recent hours that maintenance may not have aggregated yet, in milliseconds. Normally, maintenance
+ * aggregates within minutes.
+ */
 const unaddedMsMax = 51 * stepMs.hour;
 
 /** Reads each part of a range from the largest suitable buckets. */
@@ -51,8 +54,8 @@ export class StatisticsReader {
   }
 
   /**
-   * Deliveries to these webhooks, read in parts, regardless of their number and of how much of the range is stored in
-   * minutes.
+   * Deliveries to these webhooks. They are read in parts, regardless of the number of webhooks and of how much of the
+   * range is stored in minutes.
    */
   async ofWebhooks(
     names: readonly SubjectName[],
@@ -68,7 +71,7 @@ export class StatisticsReader {
     return rows;
   }
 
-  /** Throws InvalidRequestError beyond the limit of one response. */
+  /** Throws InvalidRequestError if one response would exceed its limit. */
   async rows(
     query: { readonly kind: FactKind; readonly of: StatisticsOf } & Span,
     more: Reading,
@@ -119,7 +122,7 @@ function rangesOf(
   return ranges.filter((range) => range.from < range.to);
 }
 
-/** Says what to request instead. */
+/** The message says what to request instead. */
 export function tooMuch(): InvalidRequestError {
   const message = "is too much for one response: use a longer step, a shorter range, or select webhooks";
   return new InvalidRequestError(`the range ${message}`, [{ field: "step", message }]);
@@ -133,8 +136,8 @@ interface KeptCounts {
 }
 
 /**
- * Counts of webhooks over the last day. Full minutes are cached, so that the next query reads only the minutes since.
- * Every hour the day shifts, and everything is read again.
+ * Counts of webhooks over the last day. Full minutes are cached, so that the next query reads only the minutes since
+ * the previous one. Every hour, the range shifts by an hour and everything is read again.
  */
 export class LastDayCounts {
   readonly #reader: StatisticsReader;
@@ -147,7 +150,7 @@ export class LastDayCounts {
     this.#keptMax = keptMax;
   }
 
-  /** By webhook; webhooks without counts are omitted. */
+  /** Keyed by webhook; webhooks without counts are omitted. */
   async of(webhooks: readonly SubjectName[], now: number): Promise<ReadonlyMap<string, Counts>> {
     const progress = await this.#reader.progress();
     const day = lastDayFrom(now);
@@ -209,7 +212,7 @@ interface ReadRange extends Omit<Span, "hoursMs"> {
   readonly now: number;
 }
 
-/** Start of the last day for webhooks: the beginning of an hour. */
+/** Start of the last day as used for webhooks: the beginning of an hour. */
 export function lastDayFrom(now: number): number {
   return bucketAt(now, "hour") - stepMs.day;
 }

@@ -54,7 +54,7 @@ export interface StatisticsOptions {
   readonly keptMs: Readonly<Record<StatisticsStep, number>>;
 }
 
-/** Null means omitted. */
+/** Null means that the value is omitted. */
 type Asked<Fields> = { readonly [Name in keyof Fields]: Fields[Name] | null };
 export type DeliveryStatisticsQuery = Asked<InputOf<typeof deliveryStatisticsFields>>;
 export type EventStatisticsQuery = Asked<InputOf<typeof eventStatisticsFields>>;
@@ -66,7 +66,7 @@ export interface GaugesView {
   readonly from: number;
   readonly to: number;
   readonly points: readonly GaugePoint[];
-  /** Current counters of the store; the points are samples of them. */
+  /** Current counters of the store; the points are samples of these counters. */
   readonly now: { readonly at: number } & StoreDepth;
 }
 
@@ -75,14 +75,14 @@ export interface StatisticsView {
   readonly stepSeconds: number;
   readonly from: number;
   readonly to: number;
-  /** Everything before this time has been counted. */
+  /** All counts before this time are complete. */
   readonly completeUntil: number;
   readonly lagSeconds: number;
   readonly series: readonly SeriesView[];
 }
 
 export interface SeriesView {
-  /** Null for everything, `other` for groups beyond the limit. */
+  /** Null for the total; `other` for all groups beyond the limit. */
   readonly key: string | null;
   readonly points: readonly PointView[];
   readonly totals: Measures;
@@ -150,8 +150,8 @@ export class Statistics {
   }
 
   /**
-   * Samples that processes took of themselves and of the store, over time. For administrators, because it covers all
-   * tenants.
+   * Samples over time that processes took of themselves and of the store. For administrators only, because the samples
+   * cover all tenants.
    */
   async gauges(query: GaugeStatisticsQuery): Promise<GaugesView> {
     judgeFilters(gaugeStatisticsFields, query);
@@ -171,7 +171,7 @@ export class Statistics {
     };
   }
 
-  /** For each of these webhooks over the last day; those without counts are omitted. */
+  /** Statistics of each of these webhooks over the last day; webhooks without counts are omitted. */
   async ofWebhooks(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WebhookStatistics>> {
     const now = this.#options.clock.now();
     const from = lastDayFrom(now);
@@ -184,7 +184,7 @@ export class Statistics {
     );
   }
 
-  /** For each of these webhooks over the last day; those without attempts are omitted. */
+  /** Statistics of each of these webhooks over the last day; webhooks without attempts are omitted. */
   async failuresOf(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WebhookFailures>> {
     const counts = await this.#lastDayOf(webhookIds, this.#options.clock.now());
     return new Map(
@@ -201,7 +201,7 @@ export class Statistics {
     return this.#lastDay.of(this.#names(webhookIds), now);
   }
 
-  /** Accepted attempts of a webhook since the start of a minute; null if statistics are disabled. */
+  /** Number of accepted attempts of a webhook since the start of a minute; null if statistics are disabled. */
   async acceptedSince(
     webhookId: string,
     /** Start of a minute, Unix milliseconds. */ since: number,
@@ -223,7 +223,7 @@ export class Statistics {
     return this.#reader.ofWebhooks(names, { span: { ...span, hoursMs: stepMs.day }, progress, now });
   }
 
-  /** With their tenants. Deleted webhooks are omitted. */
+  /** The webhooks with their tenants. Deleted webhooks are omitted. */
   #names(webhookIds: readonly string[]): readonly SubjectName[] {
     return webhookIds.flatMap((subject) => {
       const live = this.#options.access.webhook(subject);
@@ -232,7 +232,8 @@ export class Statistics {
   }
 
   /**
-   * Groups webhooks by tenant, because rows are found by both. Deleted webhooks are assigned to the requested tenant.
+   * Groups webhooks by tenant, because rows are looked up by both. Deleted webhooks are assigned to the requested
+   * tenant.
    */
   #ofWebhooks(tenantId: string | null, webhookIds: readonly string[] | null): readonly StatisticsOf[] {
     if (webhookIds === null || webhookIds.length === 0)
@@ -280,7 +281,7 @@ export class Statistics {
     };
   }
 
-  /** How long hours are kept, minus a margin. */
+  /** How long hour buckets are kept, minus a margin. */
   #hoursMs(): number {
     return this.#options.keptMs.hour - stepMs.day;
   }
@@ -324,7 +325,7 @@ function keyOf(groupBy: DeliveryGroup | EventGroup | null): (row: StatisticsRow)
   return groupBy === "tenant" ? ({ tenantId }) => tenantId : () => null;
 }
 
-/** Points from the first one with a count in any series: earlier data does not exist. */
+/** Omits the points before the first one with a count in any series, because no earlier data exists. */
 function shown(
   series: readonly Series[],
   axis: TimeAxis,
@@ -344,7 +345,7 @@ function shown(
   }));
 }
 
-/** A day of three processes by minutes is some 4,000 rows of half a kilobyte. */
+/** One day of three processes with a row per minute is about 4,000 rows of half a kilobyte. */
 const gaugeRowsMax = 10_000;
 
 const webhookMeasures = [

@@ -6,7 +6,7 @@ import { indexSchema, readinessSchema, systemSchema } from "../../resources/syst
 
 export function systemRoutes({ readiness, metricsText }: ApiOptions): readonly Route[] {
   return [
-    liveRoute("/livez", { operationId: "isAlive", summary: "Is the process alive?" }),
+    liveRoute("/livez", { operationId: "isAlive", summary: "Check whether the process is alive" }),
     liveRoute("/healthz", {
       operationId: "isHealthy",
       summary: "Alias of `/livez`, which many tools probe by default",
@@ -16,7 +16,7 @@ export function systemRoutes({ readiness, metricsText }: ApiOptions): readonly R
       path: "/readyz",
       operationId: "isReady",
       tag: "System",
-      summary: "Can the process accept events, deliver or clean up?",
+      summary: "Check whether the process can accept events, deliver or clean up",
       access: "public",
       answers: {
         200: { description: "The process is ready.", schema: readinessSchema },
@@ -59,7 +59,7 @@ export function systemRoutes({ readiness, metricsText }: ApiOptions): readonly R
   ];
 }
 
-/** For operators; only processes with the API serve it. */
+/** For operators; only processes that serve the API have this route. */
 export function systemReportRoute({ system, readiness, version, clock }: ApiOptions): Route {
   return defineRoute({
     method: "GET",
@@ -80,7 +80,7 @@ export function systemReportRoute({ system, readiness, version, clock }: ApiOpti
   });
 }
 
-/** What of the report is not shown as it is. */
+/** Converts the parts of the report that the API does not show unchanged. */
 function shownOf({ pools, store, queue, sharedState, settings }: SystemReport) {
   return {
     workerPools: pools && [...pools].map(([name, workers]) => ({ name, workers })),
@@ -110,7 +110,7 @@ function liveRoute(path: string, named: Pick<Route, "operationId" | "summary">):
   });
 }
 
-/** Pages that stay the same while the process runs. */
+/** Pages that do not change while the process runs. */
 export interface StaticPages {
   readonly openApi: () => Answer;
   readonly docs: () => Answer;
@@ -119,7 +119,7 @@ export interface StaticPages {
 }
 
 export function documentationRoutes(pages: StaticPages, basePath: string): readonly Route[] {
-  // Clients use this to recognise a Posthorn server before they send a key.
+  // Clients use this to recognise a Posthorn server before they send an API key.
   const index = {
     service: "posthorn",
     documentation: `${basePath}/docs`,

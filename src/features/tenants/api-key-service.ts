@@ -11,14 +11,15 @@ import type { FeatureContext, Principal, Scope } from "../services.ts";
 const keyBytes = 32;
 /** Longer values cannot be valid keys and are not hashed. */
 const keyLengthMax = 512;
-/** Limit of valid keys per tenant. */
+/** Maximum number of valid keys per tenant. */
 export const apiKeysPerTenantMax = 100;
 /** The principal of the key in the settings. */
 const adminPrincipal: Principal = { keyId: "admin", role: "admin", tenantId: null };
 
 /**
- * API keys: `phk_` and 32 random bytes. Only their SHA-256 is stored, which is enough for keys that cannot be guessed.
- * The lookup by hash leaks nothing through timing, because a caller cannot control the prefix of a hash.
+ * API keys consist of `phk_` and 32 random bytes. Only their SHA-256 is stored, which is sufficient for keys that
+ * cannot be guessed. The lookup by hash leaks nothing through timing, because a caller cannot control the prefix of a
+ * hash.
  */
 export class ApiKeys {
   readonly #context: FeatureContext;
@@ -33,7 +34,8 @@ export class ApiKeys {
   }
 
   /**
-   * Loads the keys at the start and after changes by other processes. Until then, only the administrator key is known.
+   * Loads the keys at startup and after changes by other processes. Until the first load, only the administrator key is
+   * known.
    */
   async load(): Promise<void> {
     for (let changes = -1; changes !== this.#changes; ) {
@@ -46,7 +48,7 @@ export class ApiKeys {
     }
   }
 
-  /** The principal of the key, or null. Constant-time in the key. */
+  /** The principal of the key; null if the key is not valid. Takes constant time regardless of the key. */
   authenticate(presentedKey: string): Principal | null {
     if (presentedKey.length === 0 || presentedKey.length > keyLengthMax) return null;
     return this.holderOf(hashApiKey(presentedKey));
@@ -57,7 +59,7 @@ export class ApiKeys {
     return hashApiKey(key);
   }
 
-  /** The principal of the key with this hash, or null. */
+  /** The principal of the key with this hash; null if there is none. */
   holderOf(hash: string): Principal | null {
     const { clock } = this.#context;
     if (this.#adminKeyHash !== null && isEqual(hash, this.#adminKeyHash)) return adminPrincipal;
@@ -140,7 +142,7 @@ export class ApiKeys {
   }
 }
 
-/** The stored form of a key: SHA-256, hex. */
+/** The stored form of a key: its SHA-256 in hexadecimal. */
 export function hashApiKey(key: string): string {
   return createHash("sha256").update(key, "utf8").digest("hex");
 }

@@ -34,7 +34,8 @@ export function apiKeyRoutes({ services }: ApiOptions, pager: Pager): readonly R
       answerIsSecret: true,
       audit: { action: "api_key.create", target: "api_key" },
       handle: async ({ scope, body }) => {
-        // Checked here as well as in the services, so that privilege escalation does not depend on a single check.
+        // Checked here in addition to the services, so that preventing privilege escalation does not depend on a single
+        // check.
         const input = inputOf(apiKeyFields, body);
         const tenantId = input.tenantId ?? scope.tenantId;
         const asksForMore = input.role === "admin" || tenantId !== scope.tenantId;

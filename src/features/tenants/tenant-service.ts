@@ -21,10 +21,10 @@ interface PutTenant {
   readonly created: boolean;
 }
 
-/** Fields that a tenant cannot set itself. */
+/** Fields of a tenant that the tenant itself cannot set. */
 const setByAdministrators = ["rateLimit", "webhooksMax", "workerPool"] as const;
 
-/** Administrators see and create all tenants; a tenant sees itself and cannot change its own limits. */
+/** Administrators see all tenants and can create them; a tenant sees only itself and cannot change its own limits. */
 export class Tenants {
   readonly #context: FeatureContext;
   readonly #changes = new KeyedQueue();
@@ -44,7 +44,7 @@ export class Tenants {
     return tenant;
   }
 
-  /** Creates or merges. */
+  /** Creates a tenant or merges the input into it. */
   async put(scope: Scope, command: PutTenantCommand): Promise<PutTenant> {
     const { id, input } = command;
     if (scope.tenantId !== null && scope.tenantId !== id) throw new NotFoundError("the tenant");
@@ -122,7 +122,7 @@ export async function loadTenantDirectory(registry: RegistryStore, clock: Clock)
   return directory;
 }
 
-/** Has no limits. */
+/** A new tenant has no limits. */
 function newTenant(id: string, now: number): Tenant {
   return {
     id,
@@ -138,7 +138,7 @@ function newTenant(id: string, now: number): Tenant {
 /** The Ed25519 key shared by a tenant's webhooks, created when the first of them signs with `v1a` (TS16-73). */
 export class TenantKeys {
   readonly #context: FeatureContext;
-  /** Stored as promises, so that two webhooks created at the same time get the same key. */
+  /** Stored as promises, so that two webhooks created concurrently get the same key. */
   readonly #known = new Map<string, Promise<readonly StoredSecret[]>>();
 
   constructor(context: FeatureContext) {
@@ -155,7 +155,7 @@ export class TenantKeys {
     return keys;
   }
 
-  /** Another process created or replaced them: they are read again on the next use. */
+  /** Another process created or replaced the keys, so they are read again on the next use. */
   forget(tenantIds: readonly string[]): void {
     for (const tenantId of tenantIds) this.#known.delete(tenantId);
   }
@@ -176,7 +176,7 @@ export class TenantKeys {
       keys = [{ kind: "ed25519", ciphertext, digest, createdAt: clock.now(), expiresAt: null }];
       await store.saveTenantKeys(tenantId, keys);
     }
-    // Required for existing keys too: at start the engine loads only the keys of tenants with webhooks.
+    // Required for existing keys too, because at startup the engine loads only the keys of tenants with webhooks.
     access.applyTenantKeys(tenantId, keys);
     return keys.toSorted((left, right) => right.createdAt - left.createdAt);
   }

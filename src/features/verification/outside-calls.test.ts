@@ -15,7 +15,7 @@ function setUp(limits: Partial<ConstructorParameters<typeof OutsideCalls>[1]>) {
   return {
     calls,
     wait: (ms: number) => (nowMs += ms),
-    /** A call that ends when it is released. */
+    /** A call that lasts until the test releases it. */
     begin(tenantId: string, host: string) {
       const { promise, resolve } = Promise.withResolvers<string>();
       return {

@@ -4,12 +4,15 @@ import type { Clock } from "../../ports/clock.ts";
 import { isVisible, seesWebhook } from "../scope.ts";
 import type { FeatureContext, Scope } from "../services.ts";
 
-/** Whether the URL is valid for a webhook. Success says nothing about the addresses that its name resolves to. */
+/**
+ * Whether the URL is valid for a webhook. A valid result says nothing about the addresses to which its host name
+ * resolves.
+ */
 interface UrlCheck {
   readonly code: UrlRefusalCode | null;
   /** An explanation that does not repeat the URL; null if it is valid. */
   readonly detail: string | null;
-  /** A webhook of the same tenant with this URL. */
+  /** Another webhook of the same tenant that has this URL. */
   readonly duplicateOf: string | null;
 }
 
@@ -37,7 +40,7 @@ export class UrlChecks {
   }
 }
 
-/** How many calls may run at once, and how many may start per minute. */
+/** Maximum number of concurrent calls, and of calls started per minute. */
 interface CallBounds {
   readonly atOnce: number;
   readonly perMinute: number;
@@ -47,7 +50,7 @@ interface OutsideCallLimits {
   /** Limits of this process. */
   readonly all: CallBounds;
   readonly tenant: CallBounds;
-  /** Across all tenants, because several may share a receiver. */
+  /** Applies across all tenants, because several tenants may share a receiver. */
   readonly host: CallBounds;
 }
 
@@ -59,12 +62,12 @@ interface OutsideCall {
 }
 
 const minuteMs = 60_000;
-/** Used when another call has to end first. */
+/** Retry-After when a running call must end first. */
 const busyRetrySeconds = 5;
 
 /**
- * Limits requests to receivers that API calls cause directly, outside the engine and its limits. A call beyond a limit
- * is refused, because a queue would hold the connections of the callers.
+ * Limits requests to receivers that API calls cause directly, outside the engine and its limits. Calls that exceed a
+ * limit are refused, because a queue would occupy the callers' connections.
  */
 export class OutsideCalls {
   readonly #clock: Pick<Clock, "monotonicMs">;
@@ -77,7 +80,7 @@ export class OutsideCalls {
     this.#limits = limits;
   }
 
-  /** Throws `rate_limited` beyond a limit. */
+  /** Throws `rate_limited` if a limit is exceeded. */
   async run<Result>(tenantId: string, url: string, work: () => Promise<Result>): Promise<Result> {
     const call = this.#begin(tenantId, new URL(url).hostname);
     try {

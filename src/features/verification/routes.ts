@@ -10,7 +10,7 @@ import {
 import { plainWebhookRoutes, webhookParams } from "../webhooks/routes.ts";
 import { webhookJson } from "../webhooks/views.ts";
 
-/** Calls between receivers and Posthorn other than deliveries. */
+/** Calls between receivers and Posthorn, except deliveries. */
 export function webhookVerificationRoutes(options: ApiOptions): readonly Route[] {
   const { webhooks } = options.services;
   const routes = plainWebhookRoutes(options);
@@ -36,7 +36,7 @@ export function webhookVerificationRoutes(options: ApiOptions): readonly Route[]
         operationId: "reportIncident",
         summary: "Report a security incident of a webhook",
         description:
-          "For receivers with a key of the role `publish`: a message was forged, arrived too late, or reused a key. The incident is logged and announced as `posthorn.webhook.incident_reported`.",
+          "For receivers that have a key with the role `publish`: a message was forged, arrived too late, or reused a key. The incident is logged and announced as `posthorn.webhook.incident_reported`.",
         access: "publish",
         takes: incidentFields,
         body: incidentInputSchema,
@@ -53,7 +53,7 @@ export function webhookVerificationRoutes(options: ApiOptions): readonly Route[]
   ];
 }
 
-/** CEW-4.1.3-3: GET works too, because a person who finds the URL in a log opens it in a browser. */
+/** CEW-4.1.3-3: GET is accepted too, because a person who finds the URL in a log opens it in a browser. */
 function callbackRoute({ services }: ApiOptions, method: "GET" | "POST", operationId: string): Route {
   return defineRoute({
     method,
@@ -94,7 +94,7 @@ function callbackRoute({ services }: ApiOptions, method: "GET" | "POST", operati
   });
 }
 
-/** Node joins repeated headers with commas, which a rate cannot contain. */
+/** Node joins repeated headers with commas, which cannot occur in a rate. */
 function oneValue(value: string | readonly string[] | undefined): string | null {
   return typeof value === "object" ? value.join(", ") : (value ?? null);
 }

@@ -5,7 +5,7 @@ import {
   type WebhookVerification,
 } from "../../domain/webhook.ts";
 
-/** The echo challenge of a registration (WDS-170): the message, and the check of the response. */
+/** The echo challenge of a registration (WDS-170): its message, and the check of the response. */
 
 /** Type of the message with the challenge. It is a system event that applications cannot publish. */
 const challengeType = "posthorn.webhook.verification";
@@ -15,7 +15,7 @@ export function challengeBody(challenge: string): string {
 }
 
 /**
- * Accepts the challenge as the whole text, or as the member `challenge` of a JSON object; surrounding white space is
+ * Accepts the challenge as the whole text, or as the field `challenge` of a JSON object. Surrounding white space is
  * ignored.
  */
 export function isEcho(body: string, challenge: string): boolean {
@@ -32,36 +32,36 @@ export function isEcho(body: string, challenge: string): boolean {
   }
 }
 
-// Proof of a domain by a TXT record (TS16-125): its name and its value.
+// Proof of domain ownership by a TXT record (TS16-125): its name and its value.
 
 export interface DnsRecord {
   readonly name: string;
   readonly value: string;
 }
 
-/** The record for a host. Its name is separate, to avoid conflicts with other records. */
+/** The record for a host. It has a separate name, to avoid conflicts with other records. */
 export function dnsRecord(hostname: string, token: string): DnsRecord {
   return { name: `_posthorn-challenge.${hostname}`, value: `posthorn-verification=${token}` };
 }
 
-/** Only names have records; addresses do not. `hostname` is that of a `URL`. */
+/** Only domain names have DNS records; IP addresses do not. `hostname` is the property of a `URL`. */
 export function hasRecords(hostname: string): boolean {
   return !hostname.startsWith("[") && !/^\d+\.\d+\.\d+\.\d+$/.test(hostname);
 }
 
-// Evaluates the fields of the permission handshake of "HTTP 1.1 Web Hooks for Event Delivery" (CEW-4): what a response
-// to the OPTIONS request, or a call of the callback URL, permits.
+// Evaluates the fields of the permission handshake of "HTTP 1.1 Web Hooks for Event Delivery" (CEW-4). The result says
+// what a response to the OPTIONS request, or a call to the callback URL, permits.
 
 /** Requests per minute that a receiver grants; null for no limit. */
 type AllowedRate =
   | { readonly kind: "rate"; readonly perMinute: number | null }
   | { readonly kind: "invalid" };
 
-/** The highest rate that a webhook can have; a larger grant is reduced to it. */
+/** The maximum rate of a webhook; a higher granted rate is reduced to it. */
 const ratePerMinuteMax = 1_000_000;
 const rateDigitsMax = 30;
 
-/** CEW-4.2.2-3: only `*` or a positive integer. */
+/** CEW-4.2.2-3 permits only `*` or a positive integer. */
 export function parseAllowedRate(text: string): AllowedRate {
   const value = text.trim();
   if (value === "*") return { kind: "rate", perMinute: null };
@@ -92,10 +92,11 @@ type HandshakeVerdict =
   | { readonly kind: "failed"; readonly detail: string };
 
 /**
- * Evaluates a response. Permission is given by the headers, whatever 2xx or 4xx status comes with them (CEW-4.2-3): a
- * server that does not support OPTIONS may return 405 around the fields that its application set, and one that returns
- * 200 to everything has permitted nothing. A redirect is never the target's own response, and 5xx is a transient
- * failure, so neither counts. Without `WebHook-Allowed-Rate` the requested rate applies (CEW-4.2.2-1, CEW-4.2.2-2).
+ * Evaluates a response. Permission is given by the headers, regardless of the 2xx or 4xx status (CEW-4.2-3): a server
+ * that does not support OPTIONS may return 405 together with the fields that its application set, and a server that
+ * returns 200 to everything has permitted nothing. A redirect is never the target's own response, and 5xx is a
+ * transient failure, so neither counts. Without `WebHook-Allowed-Rate`, the requested rate applies (CEW-4.2.2-1,
+ * CEW-4.2.2-2).
  */
 export function judgeHandshake(exchange: HandshakeExchange): HandshakeVerdict {
   const { status, allowedOrigin, allowedRate, requestOrigin } = exchange;
@@ -115,7 +116,7 @@ export function judgeHandshake(exchange: HandshakeExchange): HandshakeVerdict {
   return judgeRate(allowedRate, exchange.requestedRatePerMinute);
 }
 
-/** The rate of a permission: the granted one, or the requested one if none was given. */
+/** The rate of a permission: the granted rate, or the requested rate if none was granted. */
 export function judgeRate(
   allowedRate: string | undefined,
   requestedRatePerMinute: number | null,
@@ -138,10 +139,10 @@ export type VerificationOutcome =
   /** The receiver could not be reached. An earlier permission remains. */
   | { readonly kind: "unreachable"; readonly detail: string };
 
-/** CEW-4-4: the rate for a receiver that does not support the handshake, if its owner chose `slow`. */
+/** CEW-4-4: the rate for a receiver that does not support the handshake, if the webhook's owner chose `slow`. */
 const slowRatePerMinute = 1;
 
-/** The owner's choices, before the receiver was asked. */
+/** The owner's settings, before the request to the receiver. */
 export interface VerificationChoice {
   readonly method: VerificationMethod;
   readonly requestedRatePerMinute: number | null;
@@ -151,7 +152,7 @@ export interface VerificationChoice {
 /** A verification that has not started. */
 export function pendingVerification(choice: VerificationChoice): WebhookVerification {
   if (choice.method === "none") return webhookDefaults.verification;
-  return { ...webhookDefaults.verification, ...choice, state: "pending", detail: "not asked yet" };
+  return { ...webhookDefaults.verification, ...choice, state: "pending", detail: "not requested yet" };
 }
 
 /** Whether the verification permits sending events. */
@@ -194,7 +195,8 @@ function moved(
 }
 
 /**
- * The webhook with the status that its verification allows: `unverified` without permission, `active` again with it.
+ * The webhook with the status that its verification allows: `unverified` without permission, `active` again once
+ * permission is given.
  */
 export function settled(webhook: Webhook, now: number): Webhook {
   const permitted = isPermitted(webhook.verification);

@@ -21,12 +21,13 @@ import {
   type VerificationOutcome,
 } from "./verification.ts";
 
-/** 256 bits: twice of what "hard to guess" in the specification is commonly taken to mean. */
+/** 256 bits: twice what "hard to guess" in the specification is commonly taken to mean. */
 const keyBytes = 32;
 const keyLifetimeMs = 7 * 86_400_000;
 
 /**
- * The key of a callback URL (CEW-4.1.3-5). Sent once, stored as a keyed digest, valid for one use within seven days.
+ * The key of a callback URL (CEW-4.1.3-5). It is sent once, stored as a keyed digest, and valid for one use within
+ * seven days.
  */
 interface CallbackKey {
   readonly url: string;
@@ -43,7 +44,7 @@ class CallbackKeys {
     this.#publicUrl = publicUrl;
   }
 
-  /** Null if no callback is possible, because the server does not know its own address. */
+  /** Null if no callback is possible, because the server's own address is not configured. */
   issue(webhookId: string): CallbackKey | null {
     const { clock, random } = this.#context;
     if (this.#publicUrl === null) return null;
@@ -78,11 +79,11 @@ export interface VerificationMeans {
   readonly userAgent: string;
   /** `WebHook-Request-Origin`: the DNS name of this system (CEW-4.1.2-1). */
   readonly requestOrigin: string;
-  /** Public address of this server without a trailing slash; null disables callbacks. */
+  /** Public address of this server without a trailing slash. If it is null, callbacks are disabled. */
   readonly publicUrl: string | null;
 }
 
-/** The receiver, and the client certificate that its server may require. */
+/** The receiver, and the client certificate that the receiver's server may require. */
 interface VerificationTarget {
   readonly webhook: Pick<Webhook, "id" | "url" | "http2" | "verification">;
   readonly clientCertificate: ClientCertificate | null;
@@ -109,7 +110,9 @@ function requestTo(
   };
 }
 
-/** Requests permission by OPTIONS (CEW-4.1). With `callbackUrl`, the receiver or a person can grant it later. */
+/**
+ * Requests permission with OPTIONS (CEW-4.1). If `callbackUrl` is given, the receiver or a person can grant it later.
+ */
 async function askPermission(
   target: VerificationTarget,
   how: Pick<VerificationMeans, "transport" | "userAgent" | "requestOrigin"> & {
@@ -145,7 +148,7 @@ async function askPermission(
 
 const noBody = new Uint8Array();
 
-/** Checks the TXT record that proves a domain (TS16-125). Other records of the same name do not matter. */
+/** Checks the TXT record that proves ownership of a domain (TS16-125). Other records with the same name are ignored. */
 async function checkDnsRecord(record: DnsRecord, names: NameLookup): Promise<VerificationOutcome> {
   const found = await names.texts(record.name);
   if (found.kind === "failed") return { kind: "unreachable", detail: found.detail };
@@ -162,12 +165,12 @@ async function checkDnsRecord(record: DnsRecord, names: NameLookup): Promise<Ver
   };
 }
 
-/** The echo is short, so a longer response cannot be one. */
+/** The echoed challenge is short, so a longer response cannot be valid. */
 const answerBytesMax = 4_096;
 
 /**
- * Sends a random text that the receiver must return with a 2xx (WDS-170). Like every message it has an id and a
- * timestamp, but no signature, because the receiver does not have the secret during registration.
+ * Sends a random string that the receiver must return with a 2xx status (WDS-170). Like every message, it has an id and
+ * a timestamp. It has no signature, because the receiver does not have the secret during registration.
  */
 async function sendChallenge(
   target: VerificationTarget,
@@ -211,14 +214,14 @@ async function sendChallenge(
   return { kind: "granted", detail: "the receiver echoed the challenge", allowedRatePerMinute: null };
 }
 
-/** Concurrent requests that have run for less than a second. */
+/** Maximum number of concurrent requests that have run for less than a second. */
 const activeMax = 32;
-/** Concurrent requests of one tenant. */
+/** Maximum number of concurrent requests of one tenant. */
 const tenantMax = 8;
 
 /**
- * Limits concurrent verification requests. A receiver that never responds holds a socket until its timeout. After a
- * second, the request counts as waiting, so that it does not block other tenants.
+ * Limits concurrent verification requests. A receiver that never responds occupies a socket until its timeout. After
+ * one second, a request moves from an active slot to a waiting slot, so that it does not block other tenants.
  */
 class VerificationSlots {
   readonly #clock: Pick<Clock, "monotonicMs">;
@@ -242,7 +245,10 @@ class VerificationSlots {
   }
 }
 
-/** Changes one webhook at once; `null` leaves it unchanged. Rejects with `not_found` if it was deleted. */
+/**
+ * Changes one webhook atomically; if the callback returns null, the webhook is unchanged. Rejects with `not_found` if
+ * the webhook was deleted.
+ */
 export type ChangeWebhook = (
   id: string,
   change: (webhook: Webhook) => Webhook | null,
@@ -252,8 +258,8 @@ const challengeBytes = 32;
 
 /**
  * Verifies that receivers want the events. Requests to a receiver never block changes: a verification records its
- * start, sends the request, and then records the result, unless the webhook was changed or permission was granted
- * through the callback in the meantime.
+ * start, sends the request, and then records the result. The result is not recorded if the webhook was changed, or
+ * permission was granted through the callback, during the request.
  */
 export class WebhookVerifications {
   readonly #context: FeatureContext;
@@ -278,8 +284,8 @@ export class WebhookVerifications {
   }
 
   /**
-   * A webhook that must pass the echo challenge before it is saved (WDS-102), with the permission. Rejects with
-   * `verification_failed`.
+   * Verifies a webhook that must pass the echo challenge before it is saved (WDS-102), and returns it with the
+   * permission. Rejects with `verification_failed`.
    */
   async proven(webhook: Webhook, secrets: readonly StoredSecret[]): Promise<Webhook> {
     const outcome = await this.#run({ webhook, secrets, key: null });
@@ -302,7 +308,10 @@ export class WebhookVerifications {
     );
   }
 
-  /** Permission through the callback URL (CEW-4.1.3). All refusals are equal, so that none reveals what exists. */
+  /**
+   * Grants permission through the callback URL (CEW-4.1.3). All refusals are identical, so that none reveals what
+   * exists.
+   */
   async confirm(command: ConfirmVerificationCommand, change: ChangeWebhook): Promise<VerificationConfirmed> {
     const { id, key, allowedRate } = command;
     const found = this.#context.access.webhook(id)?.webhook;
@@ -313,7 +322,7 @@ export class WebhookVerifications {
       throw new PosthornError("invalid_request", rate.detail, { fields });
     }
     const { webhook } = await change(id, (current) => {
-      // Of two calls with the same key, the second is too late.
+      // The key is single-use: a second call with the same key fails.
       if (!this.#keys.opens(current, key)) throw unknownLink();
       const outcome = { ...rate, detail: "the receiver permitted it through the callback URL" };
       return afterVerification(current, outcome, this.#context.clock.now());
@@ -354,7 +363,7 @@ interface Question {
   readonly key: CallbackKey | null;
 }
 
-/** Only the handshake has a callback; other methods have nothing to record before they start. */
+/** Only the handshake has a callback; for other methods, nothing is recorded before the start. */
 function begun(webhook: Webhook, key: CallbackKey | null): Webhook | null {
   const { verification } = webhook;
   if (verification.method === "none") {

@@ -33,7 +33,8 @@ const text = { type: "string" };
 /** Explicit, because generators treat an object schema without members as empty. */
 const openObject = { type: "object", additionalProperties: true };
 
-// One shared schema, so that generators create a single class. Schemas of event types have a hyphen in their names.
+// One shared schema, so that generators create a single class. Its name cannot conflict with schemas of event types,
+// whose names contain a hyphen.
 const linkSchema = {
   title: "Link",
   type: "object",
@@ -49,7 +50,7 @@ const links = {
 const prioritySchema = { title: "Priority", type: "string", enum: [...priorities] };
 const priorityName = "priority";
 
-/** Schemas that bodies of these formats refer to, apart from the data. */
+/** Schemas that bodies of these formats reference, apart from the schema of the data. */
 export function sharedSchemas(formats: readonly PayloadFormatName[]): readonly NamedSchema[] {
   const haveLinks = formats.some((format) => format === "standard" || format === "standard-thin");
   return [
@@ -67,7 +68,7 @@ const schemas: Readonly<Record<PayloadFormatName, (parts: BodyParts) => JsonObje
       type: { const: eventType, description: "Type of the event." },
       timestamp: { ...dateTime, description: "When it happened." },
       data,
-      metadata: { ...openObject, description: "About the resources in `data`." },
+      metadata: { ...openObject, description: "Additional information about the resources in `data`." },
       links,
     },
   }),
@@ -81,7 +82,7 @@ const schemas: Readonly<Record<PayloadFormatName, (parts: BodyParts) => JsonObje
       data: {
         ...openObject,
         minProperties: 1,
-        description: "The identifiers of the published object, or else `event_id`.",
+        description: "The identifiers of the published object, or `event_id` if it has none.",
       },
       links,
     },
@@ -139,7 +140,7 @@ type PointerTo = (reference: string) => string;
  */
 export function embedSchema(schema: unknown, pointerTo: PointerTo): unknown {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return schema;
-  // A component has no id, and uses the dialect of the document.
+  // A component has no `$id`, and uses the dialect of the document.
   const { $id: _id, $schema: _dialect, ...rest } = schema as Readonly<Record<string, unknown>>;
   return embed(rest, pointerTo);
 }
@@ -184,15 +185,15 @@ const ofMap: ReadonlySet<string> = new Set([
   "definitions",
 ]);
 
-/** Schemas of an event type's data: `name` for the data, and one for each definition in its schema. */
+/** Schemas of an event type's data: one called `name` for the data, and one for each definition in its schema. */
 interface DataSchemas {
   readonly name: string;
   readonly schemas: readonly NamedSchema[];
 }
 
 /**
- * Definitions become separate components, because generators mistake `$defs` within a component for a member or drop
- * it. Each has a title, which generators use as a class name, unless the author set one.
+ * Definitions become separate components, because generators mistake `$defs` within a component for a property or drop
+ * it. Each definition gets a title, which generators use as a class name, unless the author set one.
  */
 export function dataSchemas(eventType: EventType, titles: UniqueNames): DataSchemas {
   const name = `${eventType.name}-content`;
@@ -218,7 +219,7 @@ function componentNames(parts: readonly { readonly name: string }[]): readonly s
   return parts.map(({ name }) => untaken(name.replaceAll(/[^\w.-]/g, "_"), taken, "_"));
 }
 
-/** Maps a reference to a definition, to a place inside one, or to a place in the surrounding schema. */
+/** Maps a reference to a definition, to a location inside a definition, or to a location in the surrounding schema. */
 function pointersTo(dataName: string, places: ReadonlyMap<string | undefined, string>): PointerTo {
   return (reference) => {
     const [root = "", keyword = "", definition = "", ...inside] = reference.split("/");
@@ -228,7 +229,7 @@ function pointersTo(dataName: string, places: ReadonlyMap<string | undefined, st
   };
 }
 
-/** Without a registered schema, only the rule for publishing applies: data is a non-empty object. */
+/** Without a registered schema, only the publishing rule applies: `data` is a non-empty object. */
 function described(
   { schema, description, deprecated }: EventType,
   title: string,

@@ -15,7 +15,7 @@ export function describeProfile({ name, description, timeoutMs }: Profile): stri
   );
 }
 
-/** The header with the profile's default signature. */
+/** The header that contains the profile's default signature. */
 export function schemeHeader({ headers, signatureSchemes }: Profile): string {
   const isSignature = (header: ProfileHeader): boolean =>
     isSigned(header, signatureSchemes) && !isSigned(header, []);
@@ -23,9 +23,9 @@ export function schemeHeader({ headers, signatureSchemes }: Profile): string {
   return names.at(-1) ?? "Webhook-Signature";
 }
 
-// Collects the messages of a tenant, from which both documents are built.
+// Collects the messages of a tenant; both documents are built from them.
 
-/** All messages of a tenant's event types in one profile, and the schemas that they refer to. */
+/** All messages of a tenant's event types in one profile, and the schemas that they reference. */
 export interface MessageCatalogue {
   readonly tenantId: string;
   readonly profile: Profile;
@@ -46,7 +46,7 @@ export interface DocumentedMessage {
   readonly headers: readonly DocumentedHeader[];
   /** A name in `schemas`. */
   readonly schemaName: string;
-  /** From the examples of the event type. */
+  /** Taken from the examples of the event type. */
   readonly examples: readonly { readonly headers: JsonObject; readonly body: unknown }[];
 }
 
@@ -112,7 +112,7 @@ function isPlain(value: unknown): boolean {
 
 const contentTypeName = "Content-Type";
 
-/** Without Content-Type, which the documents declare elsewhere. */
+/** Without Content-Type, which the documents declare in another place. */
 function headersOf(
   profile: Profile,
   sent: readonly (readonly [string, string])[],
@@ -124,7 +124,7 @@ function headersOf(
       return [{ name, description: "Always this value.", required: true, example: header.literal }];
     if (header.value === "content_format") return attributeHeaders(sent);
     const { description, example } = headerDescriptions[header.value];
-    // The schemes of the webhook determine whether the signature is present.
+    // The webhook's signature schemes determine whether the header is present.
     const required = isSigned(header, []);
     return [{ name, description, required, example }];
   });

@@ -37,7 +37,10 @@ import {
   schemeHeader,
 } from "./message-catalogue.ts";
 
-/** Serialises objects of several megabytes, yielding between their members. Equal to the output of `JSON.stringify`. */
+/**
+ * Serialises objects of several megabytes and yields between their members. The result equals the output of
+ * `JSON.stringify`.
+ */
 export async function jsonInTurns(value: unknown, pace: RequestPace, depth = 0): Promise<string> {
   if (depth === depthMax || typeof value !== "object" || value === null || Array.isArray(value)) {
     await pace.worked();
@@ -51,10 +54,10 @@ export async function jsonInTurns(value: unknown, pace: RequestPace, depth = 0):
   return `{${members.join(",")}}`;
 }
 
-/** `components`, `schemas`, one schema: each schema is bounded. */
+/** The levels are `components`, `schemas` and a single schema; each schema has a bounded size. */
 const depthMax = 3;
 
-/** Documents for a tenant's receivers: its registered event types as they are sent. */
+/** Documents for a tenant's receivers that describe its registered event types as they are sent. */
 export function webhookDocsRoutes(options: ApiOptions): readonly Route[] {
   return [
     documentRoute(options, {
@@ -149,7 +152,7 @@ async function* withOperational(registered: AsyncIterable<EventType>): AsyncIter
   }
 }
 
-/** The tenant of an administrator's events that name none. */
+/** The tenant for an administrator's request that does not name one. */
 function tenantOf(scope: Scope, asked: string | undefined): string {
   return asked ?? scope.tenantId ?? "default";
 }
@@ -204,7 +207,7 @@ function sendOperation({ eventType, messages }: DocumentedType, security: readon
     action: "send",
     title: name,
     ...(description !== "" && { description }),
-    // In AsyncAPI, only schemas can be deprecated.
+    // In AsyncAPI, only schemas can be marked as deprecated.
     ...(deprecated && { "x-deprecated": true }),
     channel: { $ref: "#/channels/webhook" },
     messages: messages.map(({ schemaName }) => ({ $ref: `#/channels/webhook/messages/${schemaName}` })),
@@ -303,7 +306,7 @@ function parametersOf(messages: readonly DocumentedMessage[]): readonly JsonObje
   }));
 }
 
-/** The schemas of the formats with this media type; a webhook uses one of them. */
+/** The schemas of the formats with this media type; a webhook uses one of these formats. */
 function contentOf(messages: readonly DocumentedMessage[]): JsonObject {
   const schemas = messages.map(({ schemaName }) => ({ $ref: schemaPointer + schemaName }));
   const examples = messages.flatMap((message) => message.examples);
@@ -335,7 +338,7 @@ function responsesOf({ statuses, classes, fallback }: ClassificationTable): Json
 
 const retryAfter = {
   "Retry-After": {
-    description: "Earliest retry, as seconds or an HTTP date. It is honoured.",
+    description: "Earliest time of the next attempt, in seconds or as an HTTP date. It is honoured.",
     schema: { type: "string" },
     example: "120",
   },
@@ -366,7 +369,7 @@ export function profileRoutes({ profiles }: ApiOptions, pager: Pager): readonly 
       access: "any",
       capability: "any",
       query: closed(pageProperties),
-      answers: { 200: { description: "The profiles in full.", schema: profileListSchema } },
+      answers: { 200: { description: "The profiles with all details.", schema: profileListSchema } },
       errors: ["invalid_cursor"],
       handle: async ({ query }) => {
         const listing = { tenantId: null, route: "profiles", filters: {} };

@@ -196,7 +196,7 @@ export function webhookCheckRoutes(options: ApiOptions): readonly Route[] {
   ];
 }
 
-/** A check sends up to 21 MiB to a URL that its owner chose. */
+/** Rate-limited, because a check sends up to 21 MiB to a URL that its owner chose. */
 const checkLimits = {
   all: { atOnce: 4, perMinute: 20 },
   tenant: { atOnce: 2, perMinute: 10 },

@@ -1,4 +1,4 @@
-/** Limits on keys for handshakes: every signature is computed on the main thread. */
+/** Limits on the keys that are used in handshakes, because every signature is computed on the main thread. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";

@@ -5,7 +5,7 @@ import { KeptRankings, type Ranking } from "./webhook-ranking.ts";
 
 const start = Date.UTC(2026, 0, 2);
 
-/** Computed orders are numbered; each completes when `finish` is called. */
+/** Computed rankings are numbered; each computation completes when `finish` is called. */
 class Scene {
   atMs = 0;
   asked = 0;
@@ -24,13 +24,13 @@ class Scene {
     return { placeOf: () => String(number), isComplete: true, searchedTo: null, waiting: null };
   };
 
-  /** The returned order and its age. */
+  /** The returned ranking and its age. */
   async ask(): Promise<readonly [order: string, ageMs: number]> {
     const { placeOf, rankedAt } = await this.rankings.of("backlog", this.find);
     return [placeOf({} as Parameters<Ranking["placeOf"]>[0]), start + this.atMs - rankedAt];
   }
 
-  /** By default, it takes long enough that later callers would not wait for it. */
+  /** By default, the computation takes so long that later callers do not wait for it. */
   async found({ tookMs = 200 }: { readonly tookMs?: number } = {}): Promise<void> {
     this.atMs += tookMs;
     this.finish();

@@ -57,7 +57,7 @@ export function webhookRoutes(options: ApiOptions, pager: Pager): readonly Route
       tag: "Webhooks",
       summary: "List webhooks",
       description:
-        "If another process serves a webhook, its recovery may show up to a minute late; other changes show at once.",
+        "If another process serves a webhook, its recovery may be shown up to a minute late; other changes are shown immediately.",
       access: "read",
       capability: "endpoints:read",
       query: webhookQuerySchema,
@@ -94,7 +94,7 @@ export function webhookRoutes(options: ApiOptions, pager: Pager): readonly Route
       capability: "endpoints:read",
       answer: "The webhook; its secret is masked.",
     }),
-    // PUT merges like PATCH, so that a client that omits a field does not reset it.
+    // PUT merges like PATCH, so that fields that a client omits are not reset.
     routes.update(updating, update, "PUT"),
     routes.update({ ...updating, operationId: "patchWebhook" }, update),
     routes.delete(
@@ -135,12 +135,12 @@ function createRoute(options: ApiOptions): Route {
   });
 }
 
-/** One query for all rows of a page. */
+/** Uses one query for all rows of a page. */
 async function besideRows(
   views: readonly WebhookView[],
   services: ApiOptions["services"],
   asked: readonly string[],
-  /** The values the rows are sorted by, which must be shown. */ known: ReadonlyMap<
+  /** The counts used for sorting, which must be the counts that are shown. */ known: ReadonlyMap<
     string,
     WaitingCount | null
   > | null,
@@ -225,7 +225,7 @@ export function webhookHistoryRoutes(options: ApiOptions, pager: Pager): readonl
       path: "/v1/webhooks/{id}/timeline",
       operationId: "listWebhookTimeline",
       summary: "List the history of a webhook, newest first",
-      description: `Changes, pauses, enabling and disabling, and circuit changes: who did it, when and why. ${kept}`,
+      description: `Changes, pauses, enabling and disabling, and circuit changes: who made them, when and why. ${kept}`,
       answers: { 200: { description: "A page of history entries.", schema: timelineSchema } },
       revisionsOnly: false,
       toJson: timelineJson,

@@ -19,7 +19,7 @@ import { shownGate } from "../deliveries/views.ts";
 import { webhookUrlShown } from "../notifications/operational-event.ts";
 import type { WebhookBacklogView, WebhookHealthView, WebhookSecretView, WebhookView } from "../services.ts";
 
-/** `retry_config` in force, or the overrides of a webhook with null for values of its profile. */
+/** The effective `retry_config`, or a webhook's overrides with null for values taken from its profile. */
 function retryConfigOf({ schedule, timeoutMs, timeoutGrowthFactor, ageMsMax }: WebhookRetryOverrides) {
   const exponential = schedule?.kind === "exponential" ? schedule : null;
   return {
@@ -34,7 +34,7 @@ function retryConfigOf({ schedule, timeoutMs, timeoutGrowthFactor, ageMsMax }: W
   };
 }
 
-/** Replaces a secret in responses. It cannot be sent back as a value. */
+/** Shown in place of a secret in responses. It is rejected as an input value. */
 const masked = "…";
 
 type Json = Record<string, unknown>;
@@ -71,7 +71,7 @@ function valueJson(name: string, value: unknown): unknown {
     : snakeCaseJson(value);
 }
 
-/** Circuit breaker state as in WDS-89 to 99. */
+/** Circuit breaker state as defined by WDS-89 to WDS-99. */
 export function circuitJson(webhookId: string, circuit: CircuitSnapshot): Json {
   return jsonOf(circuitSchema, { ...circuit, webhookId });
 }
@@ -100,7 +100,7 @@ export function backlogJson(backlog: WebhookBacklogView): Json {
   });
 }
 
-/** `secret` is included unmasked only in the response that creates it. */
+/** The only response with an unmasked `secret` is the one that creates it. */
 export function webhookJson(view: WebhookView, secret: string | null = view.secretHint): Json {
   const { webhook, policy, credentialHeaderNames } = view;
   return jsonOf(webhookSchema, {

@@ -19,10 +19,10 @@ import { defaultOf } from "../../resources/field.ts";
 import { ProblemList, readFields, validFields } from "../input.ts";
 import type { CircuitCommand, PauseCommand, Scope, WebhookHealthView } from "../services.ts";
 
-/** Period of the health statistics. */
+/** The period that the health statistics cover. */
 const statsSpanMs = 86_400_000;
 
-/** The current state of a webhook's endpoint, and its attempts of the last day (WDS-105). */
+/** The current state of a webhook's endpoint, and statistics of its attempts in the last day (WDS-105). */
 export async function webhookHealth(
   live: LiveWebhook,
   access: Pick<EngineAccess, "gates">,
@@ -60,7 +60,7 @@ export function readPause(command: PauseCommand, now: number): WebhookPause {
   return { since: now, until, reason };
 }
 
-/** Sets or removes a pause; an existing pause keeps its start. */
+/** Sets or removes a pause. An update to an existing pause keeps its start. */
 export function withPause(webhook: Webhook, pause: WebhookPause | null, now: number): Webhook {
   const since = pauseAt(webhook, now)?.since ?? now;
   return { ...webhook, pause: pause && { ...pause, since }, updatedAt: changedAt(webhook.updatedAt, now) };
@@ -83,7 +83,7 @@ export async function changeCircuit(
   return snapshotCircuit(live.circuit, live.policy.circuitBreaker, clock.now());
 }
 
-/** A webhook whose circuit delays deliveries, with their number in a selection. */
+/** A webhook whose circuit delays deliveries, with the number of its deliveries in a selection. */
 export interface OpenCircuit {
   readonly webhookId: string;
   /** When the next probe may be sent, Unix milliseconds; null while probes are sent. */
@@ -91,7 +91,7 @@ export interface OpenCircuit {
   readonly count: number;
 }
 
-/** The webhooks among these whose circuit is not closed, with their counts. */
+/** Those of these webhooks whose circuit is not closed, with their counts. */
 export async function openCircuitsOf(
   counts: ReadonlyMap<string, number>,
   access: Pick<EngineAccess, "webhook" | "refresh">,
@@ -105,7 +105,7 @@ export async function openCircuitsOf(
   );
 }
 
-/** The same for one webhook; empty if its circuit is closed. */
+/** Returns the entry of one webhook; empty if its circuit is closed. */
 export function openCircuitOf(
   live: LiveWebhook | undefined,
   count: number,
@@ -122,7 +122,7 @@ export function requireCircuitRights({ portal }: Scope): void {
     throw new PosthornError("forbidden", "a portal session cannot close the circuit of a webhook");
 }
 
-/** Closes the circuit of a webhook if it is open. */
+/** Closes the circuit of a webhook unless it is already closed. */
 export async function closeCircuit(
   webhookId: string,
   access: Pick<EngineAccess, "webhook" | "refresh" | "circuitChanged">,
@@ -140,7 +140,7 @@ function notClosed(live: LiveWebhook | undefined, now: number): CircuitSnapshot 
   return circuit.state === "closed" ? null : circuit;
 }
 
-/** A person reads this list, and each entry may cost a query to another process. */
+/** Maximum length of the list. People read it, and each entry may cost a query to another process. */
 const circuitsLookedMax = 200;
 
 function apply(

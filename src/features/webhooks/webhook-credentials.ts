@@ -9,7 +9,7 @@ import type {
   WebhookInput,
 } from "../services.ts";
 
-/** The sealed content: the given texts, after validation that they work together. */
+/** The sealed content: the given strings, after validating that they fit together. */
 interface CertificateAndKey {
   readonly certificatePem: string;
   readonly privateKeyPem: string;
@@ -23,8 +23,8 @@ const rsaBitsMax = 4_096;
 const warningMs = 14 * 86_400_000;
 
 /**
- * Reads a client certificate for mutual TLS: it must be readable, valid, and match its key. Problems are reported under
- * their field, in words that reveal nothing of the key.
+ * Reads a client certificate for mutual TLS. It must be readable and valid, and must match its key. Problems are
+ * reported under their field, in messages that reveal nothing about the key.
  */
 export function readClientCertificate(
   value: ClientCertificateInput,
@@ -84,7 +84,7 @@ function readKey(value: string, problems: ProblemList): KeyObject | null {
 }
 
 /**
- * The TLS library has additional requirements, such as the length of a key, which should fail here rather than at the
+ * The TLS library has additional requirements, such as a minimum key length. These should fail here rather than at the
  * first delivery.
  */
 function isUsable(certificatePem: string, key: KeyObject): boolean {
@@ -96,7 +96,7 @@ function isUsable(certificatePem: string, key: KeyObject): boolean {
   }
 }
 
-/** The visible parts of a stored certificate. `now` determines the warning. */
+/** The visible parts of a stored certificate. `now` decides whether it gets an expiry warning. */
 export function certificateView(certificatePem: string, now: number): ClientCertificateView {
   const certificate = new X509Certificate(certificatePem);
   const expiresAt = certificate.validToDate.getTime();
@@ -114,12 +114,12 @@ function warningOf(expiresAt: number, now: number): string | null {
   return expiresAt - now <= warningMs ? "the certificate expires within two weeks" : null;
 }
 
-/** Node separates the parts of a name by line breaks. */
+/** Node separates the parts of a distinguished name by line breaks. */
 function oneLine(name: string | undefined): string {
   return (name ?? "").split("\n").join(", ");
 }
 
-/** Which credentials a webhook has, to check combinations. Contains no secrets. */
+/** Which credentials a webhook has, for checking combinations. Contains no secrets. */
 export interface HeldCredentials {
   readonly bearerToken: boolean;
   readonly clientCertificate: boolean;
@@ -136,9 +136,9 @@ export const noCredentials: HeldCredentials = {
 type CredentialKind = Exclude<SecretKind, "symmetric" | "ed25519">;
 
 /**
- * Credentials that a webhook sends besides signatures: bearer token, OAuth 2.0 client secret, secret headers, client
- * certificate. They are write-only: plain texts exist only during a call, and views contain only names and public
- * facts. An update replaces them without an overlap, because a receiver accepts only one.
+ * Credentials that a webhook sends in addition to signatures: bearer token, OAuth 2.0 client secret, secret headers,
+ * client certificate. They are write-only: plaintext exists only during a call, and views contain only names and public
+ * facts. An update replaces them without an overlap, because a receiver accepts only one value.
  */
 export class WebhookCredentials {
   readonly #context: FeatureContext;
@@ -150,7 +150,7 @@ export class WebhookCredentials {
     this.#context = context;
   }
 
-  /** The secrets after a validated input: absent keeps, null removes. */
+  /** The secrets after a validated input was applied: absent fields keep a secret, null removes it. */
   replaced(
     webhookId: string,
     secrets: readonly StoredSecret[],
@@ -180,7 +180,7 @@ export class WebhookCredentials {
     };
   }
 
-  /** For views. */
+  /** The visible parts of the webhook's certificate; null if it has none. */
   certificateView(webhookId: string, secrets: readonly StoredSecret[]): ClientCertificateView | null {
     const secret = find(secrets, "client_certificate");
     if (secret === undefined) return null;
@@ -210,8 +210,8 @@ export class WebhookCredentials {
   #seal(webhookId: string, kind: CredentialKind, text: string): StoredSecret {
     const { secretBox, clock } = this.#context;
     const ciphertext = secretBox.seal(text, webhookId);
-    // Credentials may be reused and may be weak. Their digest is bound to the webhook, so that it cannot be used to
-    // find equal ones.
+    // Credentials may be reused and may be weak. Their digest is bound to the webhook, so that equal credentials cannot
+    // be found by comparing digests.
     const digest = secretBox.digest(`${kind} ${webhookId} ${text}`);
     return { kind, ciphertext, digest, createdAt: clock.now(), expiresAt: null };
   }

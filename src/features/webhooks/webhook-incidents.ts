@@ -23,12 +23,15 @@ import type {
   WebhookBacklogView,
 } from "../services.ts";
 
-/** Counting stops here: a higher number makes no practical difference. */
+/** Counting stops at this number, because a higher count makes no practical difference. */
 const countMax = 10_000;
 /** Period over which the rate of a webhook is measured. */
 const paceSpanMs = 300_000;
 
-/** The backlog of a webhook, and the time to drain it at the rate of the last five minutes if nothing more arrives. */
+/**
+ * The backlog of a webhook, and the time to drain it at the rate of the last five minutes if no new deliveries are
+ * added.
+ */
 export async function webhookBacklog(
   { webhook }: LiveWebhook,
   history: HistoryStore,
@@ -60,13 +63,13 @@ function drainMsOf(total: number, perSecond: number): number | null {
 }
 
 const incidentEventType = "posthorn.webhook.incident_reported";
-/** A receiver under attack sees one forged message after another; a few reports suffice. */
+/** During an attack, a receiver gets many forged messages in succession; a few reports are enough. */
 const reportsAllowed = { requestsPerMinute: 6, burst: 10 };
 const bucketsMax = 10_000;
 
 /**
  * Security incidents reported by receivers (TS16-81): a warning in the log and an operational event for the owner. The
- * receiver's own words are only in the event, because their content is unknown.
+ * receiver's own wording is only in the event, because its content is not under our control.
  */
 export class WebhookIncidents {
   readonly #context: FeatureContext;
@@ -104,7 +107,10 @@ export class WebhookIncidents {
     return published;
   }
 
-  /** The tenant's webhooks already receive it, under the id that was returned to the receiver. */
+  /**
+   * Publishes only to the operator: the tenant's webhooks already receive the event, under the id that was returned to
+   * the receiver.
+   */
   async #tellOperator(
     webhook: Webhook,
     eventId: string,
@@ -192,7 +198,7 @@ function pauseNews(before: Webhook, after: Webhook): readonly News[] {
   return [["posthorn.webhook.paused", updatedAt, { until, reason: pause.reason }]];
 }
 
-/** A change of only the signing keys is a rotation. */
+/** A change that affects only the signing keys is a rotation. */
 function configurationNews(before: Version, after: Version): readonly News[] {
   const { revision } = after.webhook;
   if (revision === before.webhook.revision) return [];

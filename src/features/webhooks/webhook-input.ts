@@ -21,18 +21,18 @@ import { type HeldCredentials, readClientCertificate } from "./webhook-credentia
 import { mergeVerification } from "./webhook-verification-input.ts";
 
 interface Context {
-  /** The credentials after the change. */
+  /** The credentials that the webhook will have after the change. */
   readonly credentials: HeldCredentials;
   readonly problems: ProblemList;
 }
 
 /**
- * Reports fields that are valid individually but cannot be combined. Checks the merged webhook, so that the order of
- * changes does not matter.
+ * Reports fields that are valid individually but cannot be combined. Checks the merged webhook, so that the order in
+ * which fields are set does not matter.
  */
 function reportContradictions(webhook: Webhook, context: Context): void {
   const url = URL.parse(webhook.url);
-  // An invalid URL or profile was already reported; what depends on it cannot be checked.
+  // An invalid URL or profile was already reported; fields that depend on it cannot be checked.
   if (url !== null) reportUrl(webhook, url, context);
   reportAuthorization(webhook, context);
   reportHeaders(webhook, context);
@@ -56,7 +56,7 @@ function reportUrl(webhook: Webhook, url: URL, { credentials, problems }: Contex
   }
 }
 
-/** The three sources of the `Authorization` header. */
+/** Checks that at most one of the three possible sources sets the `Authorization` header. */
 function reportAuthorization({ oauth2, bearerTokenIn }: Webhook, { credentials, problems }: Context): void {
   const isOwnHeader = credentials.credentialHeaderNames.some(
     (name) => name.toLowerCase() === "authorization",
@@ -100,7 +100,7 @@ function printable(name: string): string {
   return name.slice(0, 128).replaceAll(/[^\x21-\x7e]/g, "?");
 }
 
-/** Validates the credentials and returns which ones there will be. */
+/** Validates the credentials and returns those that the webhook will have. */
 function checkCredentials(input: WebhookInput, context: MergeContext): HeldCredentials {
   const { held, problems } = context;
   const { bearerToken: token, clientCertificate, credentialHeaders } = input;
@@ -118,9 +118,9 @@ function checkCredentials(input: WebhookInput, context: MergeContext): HeldCrede
 }
 
 /**
- * Credentials belong to the origin that they were given for. Editors of a webhook never see them, and must not be able
- * to send them to their own server. For another origin, each must be given again or removed with null. A client
- * certificate is kept, because its private key is not sent.
+ * Credentials belong to the origin for which they were given. Editors of a webhook never see them, and must not be able
+ * to send them to their own server. If the origin changes, each credential must be given again or removed with null. A
+ * client certificate is kept, because its private key is not sent.
  */
 function requireCredentialsAnew(
   before: string,
@@ -147,9 +147,9 @@ function requireCredentialsAnew(
 
 interface MovedCredentials {
   readonly input: WebhookInput;
-  /** The OAuth 2.0 client after the change. */
+  /** The OAuth 2.0 client that the webhook will have after the change. */
   readonly oauth2: OAuth2Client | null;
-  /** The credentials before the change. */
+  /** The credentials that the webhook had before the change. */
   readonly held: HeldCredentials;
   readonly problems: ProblemList;
 }
@@ -167,8 +167,8 @@ function readCredentialHeaders(
 }
 
 /**
- * Merges the OAuth 2.0 client. Its secret is required for the first client and for every new token URL: otherwise an
- * editor could have a secret that they never saw sent to their own server.
+ * Merges the OAuth 2.0 client. Its secret is required for the first client and for every new token URL. Otherwise, an
+ * editor could have a secret that they have never seen sent to their own server.
  */
 function mergeOAuth2(
   base: OAuth2Client | null,
@@ -209,7 +209,7 @@ function readTokenUrl(value: string, { urlRules, problems }: MergeContext): stri
   return "";
 }
 
-/** No overrides: the profile applies. */
+/** Without overrides, the profile applies. */
 const noRetryOverrides: WebhookRetryOverrides = {
   schedule: null,
   ageMsMax: null,
@@ -217,7 +217,7 @@ const noRetryOverrides: WebhookRetryOverrides = {
   timeoutGrowthFactor: null,
 };
 
-/** Defaults of the exponential form (WDS-46 to 49, 122). */
+/** Defaults of exponential backoff (WDS-46 to WDS-49, WDS-122). */
 const exponentialDefaults = {
   kind: "exponential",
   attemptsMax: 5,
@@ -227,7 +227,7 @@ const exponentialDefaults = {
   jitter: { from: 0.75, to: 1.25 },
 } as const satisfies RetrySchedule;
 
-/** Exponential fields of the input, with their names in a schedule. */
+/** The exponential backoff fields of the input, mapped to their names in a schedule. */
 const exponentialFields = {
   maxAttempts: "attemptsMax",
   baseDelayMs: "baseDelayMs",
@@ -244,7 +244,10 @@ function mergeRetry(
 ): WebhookRetryOverrides {
   const { retry, timeoutMs } = input;
   if (typeof timeoutMs === "number" && (retry?.timeoutMs ?? timeoutMs) !== timeoutMs) {
-    problems.add({ field: "timeout_ms", message: "contradicts retry_config.timeout_ms; give one of them" });
+    problems.add({
+      field: "timeout_ms",
+      message: "contradicts retry_config.timeout_ms; set only one of them",
+    });
   }
   const merged = mergeRetryConfig(base, retry, problems);
   return timeoutMs === undefined ? merged : { ...merged, timeoutMs };
@@ -265,7 +268,7 @@ function mergeRetryConfig(
   };
 }
 
-/** A single exponential field selects the exponential form; `schedule_ms` selects the list. */
+/** Setting any exponential backoff field selects exponential backoff; `schedule_ms` selects the list. */
 function mergeSchedule(
   base: RetrySchedule | null,
   retry: RetryInput,
@@ -283,7 +286,7 @@ function mergeSchedule(
   return checked({ ...start, ...changes }, problems);
 }
 
-/** The parts are already validated individually; this validates their total duration. */
+/** The individual fields are already validated; this validates their total duration. */
 function checked(schedule: RetrySchedule, problems: ProblemList): RetrySchedule {
   for (const { problem } of validateSchedule(schedule)) {
     problems.add({ field: "retry_config", message: problem });
@@ -291,7 +294,7 @@ function checked(schedule: RetrySchedule, problems: ProblemList): RetrySchedule 
   return schedule;
 }
 
-/** Data that merging needs besides the input. */
+/** Data that is needed for merging in addition to the input. */
 interface MergeContext {
   readonly urlRules: UrlRules;
   readonly now: number;
@@ -300,7 +303,7 @@ interface MergeContext {
   readonly held: HeldCredentials;
 }
 
-/** The defaults of a webhook. Its URL and events must still be set. */
+/** The defaults of a webhook. Its URL and events must always be given. */
 export function blankWebhook(id: string, tenantId: string, now: number): Webhook {
   return {
     id,
@@ -328,7 +331,8 @@ export function blankWebhook(id: string, tenantId: string, now: number): Webhook
 
 /**
  * Merges a validated input into a webhook: absent fields keep their value, `null` resets to the default. Relations
- * between fields are validated here, each problem under its API path; the result is usable only without problems.
+ * between fields are validated here, and each problem is reported under its API path. The result is usable only if
+ * there are no problems.
  */
 export function mergeWebhook(base: Webhook, input: WebhookInput, context: MergeContext): Webhook {
   const { problems, now } = context;
@@ -368,7 +372,7 @@ function storedAsGiven(input: WebhookInput): Partial<Webhook> {
 
 const plainNames = Object.keys(webhookPlainFields) as readonly (keyof typeof webhookPlainFields)[];
 
-/** Omitted members keep their values; `null` removes all of them (EDS-9.2-2). */
+/** Omitted fields keep their values; `null` removes all of them (EDS-9.2-2). */
 function mergeObject<Value extends object>(
   base: Value,
   change: Partial<Value> | null | undefined,
@@ -378,8 +382,8 @@ function mergeObject<Value extends object>(
 }
 
 /**
- * Enabling and disabling by the owner. Enabling also ends a suspension; verification decides whether the webhook may be
- * served.
+ * Enabling and disabling by the owner. Enabling also ends a suspension; verification decides whether the webhook may
+ * receive events.
  */
 export function mergeStatus(
   base: Webhook,

@@ -7,7 +7,7 @@ import { listedWebhooks } from "./webhook-listing.ts";
 
 const now = Date.UTC(2026, 0, 2);
 
-/** Webhooks of two tenants; the last one of each failed last. */
+/** Webhooks of two tenants. The last webhook of each tenant failed most recently. */
 function sourcesOf(count: number) {
   const webhooks = Array.from({ length: 2 * count }, (_, index) => {
     const [id, url] = [`w${String(index).padStart(5, "0")}`, `https://receiver.example/${index % count}`];

@@ -16,14 +16,14 @@ import {
   type RankingSources,
 } from "./webhook-ranking.ts";
 
-/** A page of webhooks; `next` is the position of the last one if there are more. */
+/** A page of webhooks; `next` is the position of the last webhook if there are more. */
 export interface ListedWebhooks {
   readonly found: readonly LiveWebhook[];
   readonly next: string | null;
   /** See `Ranking`. */
   readonly isComplete: boolean;
   readonly searchedTo: number | null;
-  /** When the order was computed, Unix milliseconds; null if current. */
+  /** When the order was computed, in Unix milliseconds; null if it is current. */
   readonly rankedAt: number | null;
   /** See `Ranking`. */
   readonly waiting: Ranking["waiting"];
@@ -39,7 +39,7 @@ interface Searching extends Pick<ListingSources, "access" | "clock"> {
   readonly wanted: number;
 }
 
-/** Null for no restriction. */
+/** `webhookIds` is null if there is no restriction. */
 interface NarrowedQuery extends WebhookListQuery {
   readonly webhookIds: readonly string[] | null;
 }
@@ -67,7 +67,7 @@ export async function listedWebhooks(query: NarrowedQuery, sources: ListingSourc
     const page = pageOf(lastFirst(candidates, { query, ranking }), { query, ranking });
     return { ...page, rankedAt: ranking.rankedAt };
   }
-  // Fetch the state from other owners first, because sorting requires all of it.
+  // Fetch the state from other owners first, because sorting requires the state of all webhooks.
   const known = await inState(candidates, { query, wanted: Infinity, access, clock });
   const ranking = await rankingOf(sort, known, sources);
   return pageOf(lastFirst(known, { query, ranking }), { query, ranking });
@@ -115,7 +115,7 @@ function keptRanking(
   });
 }
 
-/** Up to this number of webhooks, the order is computed for each query. */
+/** Maximum number of webhooks for which the order is computed for each query. */
 const rankedAnewMax = 500;
 
 interface Placed {
@@ -166,7 +166,7 @@ function isWanted(webhook: Webhook, query: WebhookFilters, now: number): boolean
   );
 }
 
-/** Filters with the name of a stored field compare it. */
+/** Filters that are named like a stored field are compared with that field. */
 const equalityFilters = Object.keys(webhookFilters).filter(
   (name) => name in webhookShownAsStored,
 ) as readonly (keyof typeof webhookFilters & keyof typeof webhookShownAsStored)[];
@@ -175,7 +175,7 @@ function asksForState({ circuits, failing, health }: WebhookFilters): boolean {
   return (circuits ?? []).length > 0 || (health ?? []).length > 0 || (failing ?? null) !== null;
 }
 
-/** Only the owner of an endpoint knows its state, so query it in parts until the page is full. */
+/** Only the owner of an endpoint has its state, so query it in parts until the page is full. */
 async function inState(candidates: readonly LiveWebhook[], more: Searching): Promise<readonly LiveWebhook[]> {
   const { query, wanted, access, clock } = more;
   const found: LiveWebhook[] = [];
@@ -205,7 +205,7 @@ function isInState(live: LiveWebhook, query: WebhookFilters, now: number): boole
   return isOneOf(circuits, snapshotCircuit(live.circuit, live.policy.circuitBreaker, now).state);
 }
 
-/** No values means any value. */
+/** An empty list means that any value matches. */
 function isOneOf<Value>(values: readonly Value[] | null | undefined, value: Value): boolean {
   return (values ?? []).length === 0 || values?.includes(value) === true;
 }

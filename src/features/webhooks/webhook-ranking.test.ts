@@ -5,7 +5,7 @@ import { rankingOf, waitingOfRows } from "./webhook-ranking.ts";
 
 const now = Date.UTC(2026, 0, 2);
 
-/** Number 0 failed last; those after number `failed` never failed. */
+/** Webhook 0 failed most recently. The webhooks with an index of `failed` or higher never failed. */
 function webhooks(count: number, failed = count): readonly LiveWebhook[] {
   return Array.from({ length: count }, (_, index) => {
     const lastFailedAt = index < failed ? now - index : null;
@@ -107,7 +107,7 @@ test("rows that could not be counted in time have no number", async () => {
   assert.deepEqual([counts.get("w00063")?.total, counts.get("w00064")], [3, null]);
 });
 
-/** Creates three webhooks with the given data and returns their ids in order. */
+/** Creates three webhooks with the given data and returns their ids in order of creation. */
 async function orderOf(
   sort: "failures" | "failure_rate" | "backlog",
   known: Readonly<

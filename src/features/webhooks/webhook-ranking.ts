@@ -11,11 +11,11 @@ import type { WebhookFailures } from "../statistics/statistics-service.ts";
 export interface Ranking {
   /** Sort key, for descending order; the id makes it unique. */
   readonly placeOf: (live: LiveWebhook) => string;
-  /** False if some are at the end because the time limit was reached before they were examined. */
+  /** False if some webhooks are at the end because the time limit was reached before they were examined. */
   readonly isComplete: boolean;
   /** Unix milliseconds: webhooks whose last failure is older were not examined. Null if not applicable. */
   readonly searchedTo: number | null;
-  /** The counts used for sorting, which rows show; null for a webhook without one. Null for other orders. */
+  /** The counts used for sorting, which rows show; null for a webhook without a count. Null for other orders. */
   readonly waiting: ReadonlyMap<string, WaitingCount | null> | null;
 }
 
@@ -48,7 +48,7 @@ export async function rankingOf(
   return byFailures(candidates, sort, { ...sources, budget });
 }
 
-/** Stable until the webhook fails again. */
+/** Does not change until the webhook fails again. */
 const byLastFailure: Ranking = {
   placeOf: ({ health, webhook }) => placeText([health.lastFailedAt ?? 0], webhook.id),
   isComplete: true,
@@ -81,7 +81,7 @@ async function byFailures(
     placeOf: ({ webhook }) => {
       const { rate, failed } = failures.get(webhook.id) ?? { rate: 0, failed: 0 };
       const scaled = Math.round(rate * rateScale);
-      // Among equal rates, the webhook with the most failures comes first.
+      // Among webhooks with equal rates, the one with the most failures comes first.
       const ranks = sort === "failures" ? [failed, scaled] : [scaled, failed];
       return placeText(ranks, webhook.id);
     },
@@ -92,8 +92,9 @@ async function byFailures(
 }
 
 /**
- * Failing webhooks are counted first, because their deliveries wait. Deep backlogs are first counted roughly and then
- * up to the displayed limit, so that the deepest are found in time. The order matches the displayed counts.
+ * Failing webhooks are counted first, because their deliveries wait. Backlogs are first counted roughly, and the deep
+ * ones are then counted up to the displayed limit, so that the deepest are found in time. The order matches the
+ * displayed counts.
  */
 async function byBacklog(candidates: readonly LiveWebhook[], asking: Asking): Promise<Ranking> {
   const working = await webhooksWithWork(asking);
@@ -119,7 +120,9 @@ async function byBacklog(candidates: readonly LiveWebhook[], asking: Asking): Pr
   };
 }
 
-/** Attempts of the last day for webhooks whose count reached the limit, because their order is otherwise unknown. */
+/**
+ * Attempts of the last day for webhooks whose count reached the limit, because the counts do not determine their order.
+ */
 async function volumesOf(
   counts: ReadonlyMap<string, WaitingCount>,
   { statistics, budget }: Asking,
@@ -132,7 +135,7 @@ async function volumesOf(
   return volumes;
 }
 
-/** Seeks from lane to lane, so that a deep lane costs no more than others. */
+/** Seeks from lane to lane, so that a lane with many deliveries costs no more than others. */
 async function webhooksWithWork({ deliveries, budget }: Asking): Promise<{
   readonly ids: ReadonlySet<string>;
   readonly isComplete: boolean;
@@ -147,7 +150,7 @@ async function webhooksWithWork({ deliveries, budget }: Asking): Promise<{
   }
 }
 
-/** Reads in parts, so that many deep backlogs cannot take long at once. */
+/** Reads in parts, so that many deep backlogs do not cause one long query. */
 async function waitingWithin(
   webhookIds: readonly string[],
   asking: Pick<Asking, "history" | "budget"> & { readonly countMax: number; readonly atOnce: number },
@@ -167,7 +170,7 @@ async function waitingWithin(
   return { counts, asked: new Set(webhookIds.slice(0, at)), isComplete: at >= webhookIds.length };
 }
 
-/** For the rows of a page in another order. */
+/** Counts for the rows of a page that is sorted in another order. */
 export async function waitingOfRows(
   webhookIds: readonly string[],
   { history, clock }: Pick<RankingSources, "history" | "clock">,
@@ -179,7 +182,7 @@ export async function waitingOfRows(
   return new Map<string, WaitingCount | null>([...counts, ...missed]);
 }
 
-/** Numbers of equal length sort as text; the first one takes precedence. */
+/** Numbers padded to equal length sort correctly as text; the first number takes precedence. */
 function placeText(ranks: readonly number[], id: string): string {
   return [...ranks.map((rank) => String(rank).padStart(16, "0")), id].join(" ");
 }
@@ -188,7 +191,7 @@ function placeText(ranks: readonly number[], id: string): string {
 const ratedMs = 86_400_000;
 /** Rates are rounded to this many digits (statistics/series.ts). */
 const rateScale = 1_000_000;
-/** The first query of an hour costs some 90 seeks per webhook, later ones three. */
+/** The first query of an hour costs about 90 seeks per webhook, later queries three. */
 const ratedAtOnce = 256;
 const lanesAtOnce = 1_000;
 const countedAtOnce = 32;
@@ -209,9 +212,9 @@ interface KeptRanking {
 }
 
 /**
- * Cached orders over very many webhooks. A repeated query gets the last order with its time; if that is stale, a new
- * one is computed in the background. A page that reloads is therefore quick and some seconds behind. Orders that take
- * almost no time, as for few webhooks, are computed on demand.
+ * Caches orders over very many webhooks. A repeated query gets the last order with its time; if that order is stale, a
+ * new one is computed in the background. A page that reloads is therefore fast but a few seconds behind. Orders that
+ * take almost no time to compute, for example for few webhooks, are computed on demand.
  */
 export class KeptRankings {
   readonly #clock: Clock;
@@ -228,7 +231,7 @@ export class KeptRankings {
     const kept = this.#kept.get(name);
     if (kept === undefined) return this.#find(name, find);
     if (this.#ageMs(kept) < freshMs) return kept.ranking;
-    // Callers get the error once the cached order is too old.
+    // The error reaches the caller only when there is no cached order that is recent enough.
     const next = this.#find(name, find).catch(() => kept.ranking);
     return kept.tookMs <= waitedMs ? next : kept.ranking;
   }
@@ -261,5 +264,5 @@ export class KeptRankings {
 
 const freshMs = 3_000;
 const keptMs = 60_000;
-/** Too short to be noticed. */
+/** A wait of this length is not noticeable. */
 const waitedMs = 25;

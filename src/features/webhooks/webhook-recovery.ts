@@ -17,7 +17,9 @@ import { openCircuitOf, requireCircuitRights } from "./webhook-circuit.ts";
 /** The default type of test events. */
 const testEventType = "posthorn.test";
 
-/** Sends one event through the whole path to one webhook, with the given data or the first example of its type. */
+/**
+ * Sends one event through the whole delivery path to one webhook, with the given data or the first example of its type.
+ */
 export async function sendTestEvent(
   live: LiveWebhook,
   how: {
@@ -56,7 +58,7 @@ export async function sendTestEvent(
 
 const statesDefault: readonly DeliveryState[] = ["exhausted", "skipped"];
 
-/** Sends again what a webhook missed, from a time on (TS16-118). */
+/** Sends again what a webhook missed since a given time (TS16-118). */
 export class WebhookRecovery {
   readonly #history: HistoryStore;
   readonly #operations: BatchOperations;

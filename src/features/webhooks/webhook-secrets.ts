@@ -31,7 +31,7 @@ interface PlainKey {
 }
 
 /**
- * Signing keys of webhooks. Plain texts exist only here and only during a call. Stored keys are sealed with the
+ * Signing keys of webhooks. Plaintext exists only here and only during a call. Stored keys are sealed with the
  * webhook's id as context, so that rows cannot be swapped. Errors never contain any part of a secret: they describe
  * only its form (TS16-78).
  */
@@ -44,14 +44,14 @@ export class WebhookSecrets {
     this.#tenantKeys = tenantKeys;
   }
 
-  /** Reads a secret supplied by a user. Problems are added to the list, and the result is null. */
+  /** Reads a secret supplied by a user. Problems are added to the list; if there are any, the result is null. */
   readSupplied(text: unknown, problems: ProblemList): PlainKey | null {
     const key = parseSecret(text);
     if (key.kind === "invalid") {
       problems.add({ field: "secret", message: key.detail });
       return null;
     }
-    // Normalise the text, so that the digest finds a key regardless of its spelling.
+    // Normalises the text, so that the digest finds a key regardless of its spelling.
     if (key.kind === "asymmetric") return { kind: "ed25519", text: asymmetricSecretText(key) };
     return { kind: "symmetric", text: String(text) };
   }
@@ -71,7 +71,9 @@ export class WebhookSecrets {
     );
   }
 
-  /** The webhook's keys, with those added that its schemes require. Creates the tenant's key if necessary. */
+  /**
+   * The webhook's keys, including those added because its schemes require them. Creates the tenant's key if necessary.
+   */
   async complete(
     webhook: Pick<Webhook, "id" | "tenantId">,
     policy: DeliveryPolicy,
@@ -109,7 +111,7 @@ export class WebhookSecrets {
     };
   }
 
-  /** `whsec_…` and the last four characters: enough to recognise the secret, useless to others. */
+  /** `whsec_…` and the last four characters: enough to recognise the secret, but not to use it. */
   hint(live: Pick<LiveWebhook, "webhook" | "secrets">): string | null {
     const { secret } = this.view(live);
     return secret === null ? null : `whsec_…${secret.slice(-4)}`;
@@ -130,9 +132,9 @@ export class WebhookSecrets {
 
   /**
    * The secrets after a rotation (TS16-68, TS16-69). `graceful` signs with both keys until the overlap ends. `revoke`
-   * drops the old key, so that retries of old events also use only the new one. Rotates the kind of the supplied key.
-   * Without one, it rotates the shared secret or, for a webhook whose schemes use none, the key pair, which becomes the
-   * webhook's own instead of the tenant's.
+   * drops the old key, so that retries of old events also use only the new one. Rotates the same kind of key as the
+   * supplied one. If no key is supplied, it rotates the shared secret. For a webhook whose schemes use no shared
+   * secret, it rotates the key pair, which then belongs to the webhook instead of the tenant.
    */
   async rotate(live: LiveWebhook, command: RotateSecretCommand): Promise<readonly StoredSecret[]> {
     const { webhook, secrets, policy } = live;
@@ -141,7 +143,7 @@ export class WebhookSecrets {
     const current = await this.#currentOf(live, next.kind);
     const now = this.#context.clock.now();
     const overlapping = secrets.some((secret) => secret.kind === next.kind && (secret.expiresAt ?? 0) > now);
-    // Revoking removes all old keys, including an overlapping one.
+    // Revoking removes all old keys, including one that still overlaps.
     if (overlapping && command.mode !== "revoke" && command.force !== true) {
       const detail =
         "the overlap of the last rotation is still running; send force to end it now, or mode revoke";
@@ -195,7 +197,7 @@ export class WebhookSecrets {
   }
 }
 
-/** A key that none of the webhook's schemes use would be stored without effect. */
+/** A key that none of the webhook's schemes use would be stored but have no effect. */
 export function requireScheme(
   kind: SigningKeyKind,
   policy: Pick<DeliveryPolicy, "signatureSchemes">,

@@ -55,11 +55,11 @@ interface WebhookRoomOptions {
   readonly store: Pick<Store, "notifications">;
   readonly clock: Clock;
   readonly tenants: TenantDirectory;
-  /** For tenants without their own limit. */
+  /** Applies to tenants without their own limit. */
   readonly webhooksPerTenantMax: number;
 }
 
-/** Throws if a tenant has reached its limit of webhooks, and announces that once an hour. */
+/** Throws if a tenant has reached its limit of webhooks, and publishes an event about that once per hour. */
 async function requireRoom(tenantId: string, options: WebhookRoomOptions): Promise<void> {
   const { access, tenants, webhooksPerTenantMax } = options;
   const limit = tenants.get(tenantId)?.webhooksMax ?? webhooksPerTenantMax;
@@ -98,7 +98,7 @@ interface WebhookServiceOptions {
   readonly tenants: TenantDirectory;
   readonly statistics: Pick<StatisticsService, "failuresOf" | "acceptedSince">;
   readonly urlRules: UrlRules;
-  /** For tenants without their own limit. */
+  /** Applies to tenants without their own limit. */
   readonly webhooksPerTenantMax: number;
 }
 
@@ -109,9 +109,9 @@ interface WebhookPage {
   readonly isComplete: boolean;
   /** Unix milliseconds: webhooks whose last failure is older were not examined. Null if not applicable. */
   readonly searchedTo: number | null;
-  /** When the order was computed, Unix milliseconds; null if current. */
+  /** When the order was computed, in Unix milliseconds; null if it is current. */
   readonly rankedAt: number | null;
-  /** The result of `waitingOf` as counted for the order; null if not sorted by backlog. */
+  /** The result of `waitingOf` that was used for sorting; null if the rows are not sorted by backlog. */
   readonly waiting: ReadonlyMap<string, WaitingCount | null> | null;
 }
 
@@ -121,8 +121,8 @@ interface TestStarted {
 }
 
 /**
- * Webhooks as visible to their owners. Changes are stored first and applied right after, sequentially per webhook.
- * Creations are sequential, so that limits hold.
+ * Webhooks as visible to their owners. Changes are stored first and then applied immediately, sequentially per webhook.
+ * Creations are sequential across all webhooks, so that limits hold.
  */
 export class Webhooks {
   readonly #options: WebhookServiceOptions;
@@ -142,7 +142,7 @@ export class Webhooks {
     const tenantId = resolveTenant(this.#options.tenants, scope, input.tenantId ?? null);
     await requireRoom(tenantId, this.#options);
     const draft = await this.#proven(this.#draft(tenantId, input), null);
-    // One queue for all: besides the tenant's limit, two creations may supply the same secret.
+    // One queue for all creations: apart from the tenant's limit, two creations may supply the same secret.
     const created = await this.#changes.run(creationLine, () => this.#insert(scope, draft));
     const live = await this.#asked(created, null);
     return { view: this.#view(live), secret: this.#options.secrets.view(live).secret };
@@ -180,7 +180,7 @@ export class Webhooks {
     const { history, deliveries } = store;
     const sources = { ...this.#options, history, deliveries, rankings: this.#rankings };
     const { found, ...page } = await listedWebhooks(narrowed, sources);
-    // Another process may own them, and stores their state.
+    // Another process may own the webhooks; it stores their state.
     await this.#options.access.refresh(
       found.map(({ webhook }) => webhook.id),
       "states",
@@ -188,13 +188,13 @@ export class Webhooks {
     return { views: found.map((live) => this.#view(live)), ...page };
   }
 
-  /** Number of webhooks in each state of health, after all filters except those on that state. */
+  /** Number of webhooks in each health state, after all filters except those on the health state. */
   healthCounts(scope: Scope, query: WebhookFilters): Promise<Readonly<Record<WebhookHealthState, number>>> {
     const tenantId = tenantFilter(scope, query.tenantId ?? null);
     return countedHealth({ ...query, tenantId, webhookIds: seenWebhooks(scope, null) }, this.#options);
   }
 
-  /** The backlog of each webhook, null if the time limit was reached; webhooks without work are omitted. */
+  /** The backlog of each webhook; null if the time limit was reached. Webhooks without work are omitted. */
   waitingOf(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WaitingCount | null>> {
     return waitingOfRows(webhookIds, { history: this.#options.store.history, clock: this.#options.clock });
   }
@@ -205,7 +205,7 @@ export class Webhooks {
   ): Promise<WebhookView> {
     const { id, input } = command;
     const before = await this.#fresh(scope, id);
-    // Runs before any change and outside the queue of changes, because the receiver may take long.
+    // Runs before any change and outside the queue of changes, because the receiver may take a long time.
     const { webhook: proven } = await this.#proven(this.#merged(before, input), before.webhook);
     let last: Webhook | null = null;
     const live = await this.#changes.run(id, async () => {
@@ -255,7 +255,10 @@ export class Webhooks {
     return before === "active" ? this.resume(scope, id) : view;
   }
 
-  /** Sends nothing until `until`, or `resume`. Events published during the pause are kept and sent afterwards. */
+  /**
+   * Stops sending until `until`, or until `resume` is called. Events published during the pause are kept and sent
+   * afterwards.
+   */
   pause(scope: Scope, command: PauseCommand): Promise<WebhookView> {
     const now = this.#options.clock.now();
     const pause = readPause(command, now);
@@ -264,7 +267,7 @@ export class Webhooks {
     );
   }
 
-  /** Ends a pause, whether manual or requested by a response of the receiver. */
+  /** Ends a pause, whether it was set manually or requested by a response of the receiver. */
   async resume(scope: Scope, id: string): Promise<WebhookView> {
     const { clock } = this.#options;
     await this.#change(scope, id, async (live) =>
@@ -280,16 +283,18 @@ export class Webhooks {
     return this.#setActive(scope, id, false);
   }
 
-  /** Queries the receiver or the name servers again. Rejects with `conflict` if no method is set. */
+  /**
+   * Sends a new verification request to the receiver or the name servers. Rejects with `conflict` if no method is set.
+   */
   async verify(scope: Scope, id: string): Promise<WebhookView> {
     await this.#fresh(scope, id);
     return this.#view(await this.#options.verifications.ask(id, this.#alter));
   }
 
   /**
-   * Permission through the callback URL of a handshake (CEW-4.1.3-3). It takes no scope, because the key is the authorisation.
-   * An invalid id, key or time always rejects with the same `not_found`. `allowedRate` is the value of
-   * `WebHook-Allowed-Rate`.
+   * Permission through the callback URL of a handshake (CEW-4.1.3-3). It takes no scope, because the key is the
+   * authorisation. An invalid id or key, or an expired one, always rejects with the same `not_found`. `allowedRate` is
+   * the value of `WebHook-Allowed-Rate`.
    */
   async confirmVerification(command: ConfirmVerificationCommand): Promise<VerificationConfirmed> {
     await this.#options.access.refresh([command.id]);
@@ -297,8 +302,8 @@ export class Webhooks {
   }
 
   /**
-   * A receiver reports a problem with messages that claim to come from us (TS16-81): logged, and announced to the
-   * owner.
+   * Records a receiver's report about messages that claim to come from us (TS16-81): it is logged, and the owner is
+   * notified.
    */
   async reportIncident(scope: Scope, command: ReportIncidentCommand): Promise<{ readonly eventId: string }> {
     return this.#options.incidents.report(await this.#fresh(scope, command.id), command);
@@ -350,7 +355,7 @@ export class Webhooks {
     return this.#options.secrets.publicKey(await this.#fresh(scope, id));
   }
 
-  /** Publishes a `posthorn.test` event to only this webhook, through the whole path. */
+  /** Publishes a `posthorn.test` event to only this webhook, through the whole delivery path. */
   async test(scope: Scope, command: TestWebhookCommand): Promise<TestStarted> {
     return sendTestEvent(await this.#fresh(scope, command.id), {
       ...this.#options,
@@ -359,7 +364,10 @@ export class Webhooks {
     });
   }
 
-  /** Retries deliveries that became dead letters or were skipped since a given time. With `dryRun` only counts. */
+  /**
+   * Retries deliveries that became dead letters or were skipped since a given time. If `dryRun` is set, it only counts
+   * them.
+   */
   async recover(scope: Scope, command: RecoverCommand): Promise<RecoveryStarted> {
     const live = await this.#fresh(scope, command.id);
     return this.#options.recovery.recover(scope, live, command);
@@ -393,7 +401,7 @@ export class Webhooks {
       return this.#save({ ...next, updatedAt }, live.secrets, null);
     });
 
-  /** Passes a required echo challenge, which happens before anything is saved (WDS-102). */
+  /** Runs a required echo challenge, which must succeed before anything is saved (WDS-102). */
   async #proven<Given extends Pick<Draft, "webhook" | "secrets">>(
     given: Given,
     before: Webhook | null,
@@ -403,7 +411,10 @@ export class Webhooks {
     return { ...given, webhook: await this.#options.verifications.proven(webhook, secrets) };
   }
 
-  /** Requests permission after a change if required; the callback needs a stored webhook. */
+  /**
+   * Requests permission after a change if required. This happens after saving, because the callback needs a stored
+   * webhook.
+   */
   async #asked(live: LiveWebhook, before: Webhook | null): Promise<LiveWebhook> {
     if (!needsAsking(before, live.webhook)) return live;
     return this.#options.verifications.ask(live.webhook.id, this.#alter);
@@ -463,7 +474,7 @@ interface Draft {
   readonly secrets: readonly StoredSecret[];
 }
 
-/** Not the id of any webhook. */
+/** Cannot be the id of a webhook. */
 const creationLine = "create";
 
 function policyOf(webhook: Webhook) {

@@ -27,7 +27,7 @@ export function mergeVerification(
   return pendingVerification(choice);
 }
 
-/** Whether the webhook must be verified before it is served in its new state. */
+/** Whether the webhook must be verified before it receives events in its new state. */
 export function needsAsking(base: Webhook | null, next: Webhook): boolean {
   return next.verification.state === "pending" && next.verification !== base?.verification;
 }
@@ -42,7 +42,7 @@ function readChoice(
   const given = verification ?? (verifyUrl === true ? "challenge" : verification);
   const choice = given === undefined ? keptChoice(base, rules) : readGiven(base, given, rules, problems);
   if (verifyUrl === true && choice.method !== "challenge") {
-    const message = 'verify_url: true is the method "challenge"; verification names another';
+    const message = 'verify_url: true is the method "challenge"; verification names a different one';
     problems.contradiction(["verify_url", "verification"], message);
   }
   return choice;
@@ -117,7 +117,7 @@ function isSameTarget(method: VerificationChoice["method"], urls: readonly [stri
   return method === "dns" && URL.parse(before)?.hostname === URL.parse(after)?.hostname;
 }
 
-/** The result of a challenge counts only for the change that triggered it. */
+/** The result of a challenge is valid only for the change that triggered it. */
 export function withProof(webhook: Webhook, proven: Webhook, current: Webhook): Webhook {
   const { method } = webhook.verification;
   if (method !== "challenge" || !needsAsking(current, webhook)) return webhook;

@@ -123,7 +123,7 @@ function laidOut(text) {
 // Static pages without external resources. The policy lists the hashes of the inline style and of the one inline
 // script.
 
-/** Text that is already HTML; `html` escapes everything else. */
+/** Text that already is HTML; `html` escapes all other values. */
 export class Html {
   readonly text: string;
   constructor(text: string) {
@@ -181,7 +181,7 @@ export const contentSecurityPolicy = `default-src 'none'; style-src 'sha256-${st
 
 const scriptHash = createHash("sha256").update(tryItScript).digest("base64");
 
-/** For the page that can call this server. */
+/** Content security policy of the page that can call this server. */
 const tryingPolicy = `${contentSecurityPolicy}; script-src 'sha256-${scriptHash}'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'`;
 
 export function page(title: string, body: Html, canTry = false): string {

@@ -35,7 +35,7 @@ interface Response {
   readonly content?: Content;
 }
 
-/** By media type; raw bytes have no schema. */
+/** Keyed by media type; raw bytes have no schema. */
 type Content = Readonly<Record<string, { readonly schema?: Schema }>>;
 
 interface Schema {
@@ -82,7 +82,7 @@ ${sections}<h2 id="schemas">Schemas</h2>${Object.entries(document.components.sch
   );
 }
 
-/** Input for the script of the page. */
+/** Input of the script on the page. */
 function triedOf({ method, path, operation }: Entry, { components }: Document): TriedOperation {
   const parameters = operation.parameters ?? [];
   return {
@@ -165,7 +165,7 @@ function anchor(name: string): string {
   return name.toLowerCase().replaceAll(" ", "-");
 }
 
-/** Advice per error code. Complete by construction: a new code without advice does not compile. */
+/** Advice per error code. Complete by construction: adding a code without advice is a compile error. */
 const advice: Readonly<Record<ErrorCode, string>> = {
   invalid_request:
     "Correct the fields that `errors` lists. Unknown fields are errors too, so that a misspelled one is not ignored.",
@@ -176,19 +176,19 @@ const advice: Readonly<Record<ErrorCode, string>> = {
   idempotency_key_malformed: "Send a quoted string of 1 to 255 printable ASCII characters.",
   unauthenticated: "Send `Authorization: Bearer KEY` with a key that is neither expired nor revoked.",
   forbidden: "Use a key with one of the roles that `detail` names, or a key of the tenant.",
-  not_found: "It does not exist, was deleted, or belongs to another tenant.",
+  not_found: "The resource does not exist, was deleted, or belongs to another tenant.",
   method_not_allowed: "The `Allow` header names the methods of this path.",
-  conflict: "`detail` names the obstacle. Read the resource and decide again.",
+  conflict: "`detail` names the conflict. Read the resource again and decide whether to retry.",
   event_in_progress: "Retry after a moment; the response will be that of the first request.",
-  idempotency_key_in_progress: "Retry after `Retry-After`; nothing has to be corrected.",
+  idempotency_key_in_progress: "Retry after the time in `Retry-After`; no correction is needed.",
   delivery_in_flight: "An attempt is in flight. Wait for its result.",
   rotation_in_progress: "Wait until the old secret expires, or send `force`.",
-  secret_in_use: "Every webhook needs its own secret. Omit it to have one generated.",
+  secret_in_use: "Every webhook needs its own secret. Omit the secret to have one generated.",
   payload_gone: "The payload was removed by retention and cannot be sent again.",
   payload_too_large: "`detail` names the limit. Put large data elsewhere and send a link.",
   unsupported_media_type: "Send `Content-Type: application/json` without Content-Encoding.",
   event_key_reused:
-    "The `idempotency_key` of the event belongs to another event; `event_id` names it. Use a new key.",
+    "The `idempotency_key` of the event belongs to a different event; `event_id` names it. Use a new key.",
   idempotency_key_reused: "A key belongs to one request. Use a new one for a new request.",
   rate_limited: "Slow down; `Retry-After` says for how long.",
   acknowledgement_required:
@@ -198,7 +198,7 @@ const advice: Readonly<Record<ErrorCode, string>> = {
   limit_reached:
     "`detail` names the limit. Free capacity, or ask an administrator whether the limit can be raised.",
   internal_error: "This is a server error. Retry with the same Idempotency-Key; the log has the details.",
-  unavailable: "Nothing was accepted. Retry after `Retry-After`.",
+  unavailable: "Nothing was accepted. Retry after the time in `Retry-After`.",
 };
 
 export function createErrorsPage(): string {
@@ -231,14 +231,14 @@ gets the response of the first request, with <code>Idempotency-Replayed: true</c
 <code>\\</code> escaped by a backslash. Use a UUID or another random value. A bare value of letters, digits and
 <code>. _ ~ : / + = -</code> is read as the same string. Any other value is refused.</p>
 <h2>Scope</h2>
-<p>A key belongs to the API key and the route it was sent with. It does not collide with keys of others.</p>
+<p>A key belongs to the API key and the route it was sent with. It cannot collide with the keys of other callers.</p>
 <h2>The same request</h2>
 <p>Two requests are the same if method, path, query and the bytes of the body are equal. Their SHA-256 is stored with the
 key.</p>
 <h2>Expiry</h2>
-<p>A response is kept for ${answerKeptMs / 3_600_000} hours. If the server is interrupted before it responds, the key is free again
+<p>A response is kept for ${answerKeptMs / 3_600_000} hours. If the server is interrupted before it responds, the key can be used again
 within ${claimKeptMs / 1_000} seconds, on SQLite at the next start.</p>
-<h2>What is kept</h2>
+<h2>Which responses are kept</h2>
 <p>Responses that a repeat would not change: successes, and refusals such as 404 or 422. 409, 429 and all 5xx are not kept,
 so a repeat runs again. A request that is refused before it runs (400 for a bad body, 401, 403, 413, 415) does not use up
 its key. Responses that contain a secret are stored encrypted.</p>
@@ -246,7 +246,7 @@ its key. Responses that contain a secret are stored encrypted.</p>
 <div class="scroll"><table>
 <tr><td>400</td><td><code>idempotency_key_malformed</code></td><td>The header is not in the format above.</td></tr>
 <tr><td>409</td><td><code>idempotency_key_in_progress</code></td><td>The first request is still running. Retry after <code>Retry-After</code>.</td></tr>
-<tr><td>422</td><td><code>idempotency_key_reused</code></td><td>The key was used for another request. Use a new one.</td></tr>
+<tr><td>422</td><td><code>idempotency_key_reused</code></td><td>The key was used for a different request. Use a new one.</td></tr>
 </table></div>
 <h2>Idempotency keys of events</h2>
 <p>The field <code>idempotency_key</code> of an event is part of the event. It is kept per tenant for 24 hours and works

@@ -5,16 +5,16 @@ import type { AuditEntry } from "./audit.ts";
 import type { StepResult } from "./upkeep.ts";
 
 /**
- * Alert rules and alerts. One process at a time evaluates the rules and stores everything that it knows about alerts
- * here, so another process can continue without repeating notifications.
+ * Alert rules and alerts. One process at a time evaluates the rules. It stores the complete alert state here, so
+ * another process can continue without repeating notifications.
  */
 export interface AlertStore {
   /** Custom rules, and changes to built-in rules; by name. */
   rules(): Promise<readonly StoredAlertRule[]>;
   saveRule(rule: StoredAlertRule, audit?: AuditEntry): Promise<void>;
-  /** False if the rule does not exist. */
+  /** Returns false if the rule does not exist. */
   deleteRule(rule: AlertRuleName, audit?: AuditEntry): Promise<boolean>;
-  /** Active alerts, and those that ended after a time; oldest first, bounded. */
+  /** Active alerts, and those that ended after a given time. Oldest first, up to a limit. */
   current(endedAfter: number): Promise<readonly AlertRecord[]>;
   /** Writes the current alerts and deletes those that never fired, in one transaction. */
   save(change: AlertChange): Promise<void>;
@@ -24,11 +24,11 @@ export interface AlertStore {
   mutes(): Promise<readonly AlertMute[]>;
   /** Replaces the mute with the same key. */
   saveMute(mute: AlertMute, audit?: AuditEntry): Promise<void>;
-  /** Deletes alerts and mutes that ended before a time. */
+  /** Deletes alerts and mutes that ended before a given time. */
   forget(before: number, limit: number): Promise<StepResult>;
 }
 
-/** A null `tenantId` is the operator. */
+/** A null `tenantId` means the operator. */
 export interface AlertRuleName {
   readonly tenantId: string | null;
   readonly name: string;
@@ -41,13 +41,13 @@ export interface StoredAlertRule extends AlertRuleName {
   readonly updatedAt: number;
 }
 
-/** Result of one evaluation round. */
+/** The result of one evaluation round. */
 export interface AlertChange {
   readonly put: readonly AlertRecord[];
   readonly remove: readonly string[];
 }
 
-/** With a tenant set, alerts of other tenants are invisible. No states means all states. */
+/** If a tenant is set, alerts of other tenants are invisible. No states means all states. */
 export interface AlertQuery {
   readonly tenantId: string | null;
   readonly states: readonly AlertState[];

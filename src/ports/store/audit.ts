@@ -20,9 +20,9 @@ export interface StoredAuditEntry extends AuditEntry {
   readonly position: number;
 }
 
-/** Null disables a filter. */
+/** In each field, null disables the filter. */
 export interface AuditFilter {
-  /** With a tenant set, rows of other tenants are invisible. */
+  /** If a tenant is set, rows of other tenants are invisible. */
   readonly tenantId: string | null;
   /** ID or name of a key, or ID of a session. */
   readonly actor: string | null;

@@ -1,11 +1,11 @@
 import type { LaneKey } from "../../domain/webhook.ts";
 
 /**
- * Configuration that another process changed. Like every hint, it may be late, repeated or lost; the receiver reads
- * the store.
+ * Configuration that another process changed. Like every hint, the message may be late, repeated or lost; the receiver
+ * reads the store.
  */
 export type ConfigChange =
-  /** Saved, deleted, or given new keys. */
+  /** Webhooks that were saved, deleted, or given new keys. */
   | { readonly kind: "webhooks"; readonly webhookIds: readonly string[] }
   | { readonly kind: "tenant_keys"; readonly tenantIds: readonly string[] }
   | { readonly kind: "tenants" }
@@ -23,15 +23,15 @@ export type ConfigChange =
  * late, repeated or lost, so receivers still poll periodically.
  */
 export interface StoreChanges {
-  /** False where only configuration is announced, so that receivers have to look for work often. */
+  /** False if only configuration is announced, so that receivers have to poll for work often. */
   readonly carriesWork: boolean;
   /** Returns a function that ends the subscription. Listeners must not throw. */
   subscribe(listener: (change: StoreChange) => void): () => void;
 }
 
 /**
- * Lanes to check, configuration to reload, or `unknown`: hints may have been missed, so check everything. `silentMs`
- * is set if hints were expected and none arrived for that long.
+ * Lanes to check, configuration to reload, or `unknown`: hints may have been missed, so check everything. `silentMs` is
+ * set if hints were expected but none arrived for that time.
  */
 export type StoreChange =
   | { readonly kind: "lanes"; readonly lanes: readonly LaneKey[] }

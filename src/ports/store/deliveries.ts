@@ -22,43 +22,47 @@ import type { StatisticsBatch } from "./statistics.ts";
 /**
  * The event path. Every method is called under load and takes batches.
  *
- * A waiting delivery is free or leased. A lease is taken by `claim`, or by `commit` for deliveries that it just wrote
- * (`claim: true`). It ends with a settlement, with `release`, or when it expires. Only the newest lease token can
- * settle, so a worker that lost its lease cannot overwrite the result of another worker.
+ * A waiting delivery is unleased or leased. A lease is taken by `claim`, or by `commit` for deliveries that it just
+ * wrote (`claim: true`). It ends with a settlement, with `release`, or when it expires. Only the newest lease token
+ * can settle, so a worker that lost its lease cannot overwrite the result of another worker.
  *
  * `cancelWebhook` may end a delivery while it is leased; `expire` and `end` may do so once the lease has expired. No
- * other worker took the lease, so its owner still reports the result of its request once: the store answers `ended`
- * with the state of the delivery, and accepts a settlement from there (`late`). A manual retry voids all earlier
- * leases.
+ * other worker took the lease, so its owner still reports the result of its request once: the store returns `ended`
+ * with the state of the delivery, and accepts a settlement based on that state (`late`). A manual retry voids all
+ * earlier leases.
  *
  * If several processes share a store, one of them at a time holds an ordered lane: while it holds a lease there, the
  * others get nothing from the lane. The leases of a dead process expire.
  */
 export interface DeliveryStore {
   /**
-   * Writes the whole batch in one transaction, in the order publishes, requeues, retries, settlements, webhook
+   * Writes the whole batch in one transaction, in this order: publishes, requeues, retries, settlements, webhook
    * states, operational events. An empty batch checks whether the store accepts writes.
    */
   commit(batch: CommitBatch): Promise<CommitResult>;
   /**
    * Writes the next part of an event whose deliveries did not fit into its first transaction (`later`), in a separate
-   * transaction. Null if no part is left. Any process may call it, concurrently and after a crash.
+   * transaction. Returns null if no part is left. Any process may call it, concurrently and after a crash.
    */
   fanOut(): Promise<FanOutPart | null>;
-  /** Leases waiting deliveries of each requested lane. The cost is bounded by the result, not by the backlog. */
+  /**
+   * Leases waiting deliveries of each requested lane. The cost depends on the size of the result, not on the backlog.
+   */
   claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]>;
   /**
-   * Ends deliveries on request of a user, each once, in one transaction: cancels waiting deliveries that are not
-   * leased, or discards dead letters. Results are in the order of the IDs.
+   * Ends deliveries at a user's request, each once, in one transaction: cancels waiting deliveries that are not leased,
+   * or discards dead letters. Results are in the order of the IDs.
    */
   end(command: EndCommand): Promise<readonly EndResult[]>;
   /** Returns leases without a settlement. */
   release(leases: readonly Lease[]): Promise<void>;
   /** Lanes with waiting deliveries, in a stable order, a page at a time. */
   lanesWithWork(after: string | null, limit: number): Promise<LanePage>;
-  /** Earliest due time of the free deliveries of these lanes, Unix milliseconds; null if all are leased or gone. */
+  /** Earliest due time of the unleased deliveries of these lanes, Unix milliseconds; null if all are leased or gone. */
   oldestDue(lanes: readonly LaneKey[]): Promise<number | null>;
-  /** Waiting deliveries by priority, and dead letters by tenant. Read from counters; rows are not counted. */
+  /**
+   * Number of waiting deliveries by priority, and of dead letters by tenant. Read from counters; rows are not counted.
+   */
   depth(): Promise<StoreDepth>;
 }
 
@@ -89,8 +93,8 @@ export interface CommitResult {
 }
 
 /**
- * `lost`: another worker has or had the lease. `ended`: the delivery was ended while it was leased, and its state is
- * `progress`; nothing was written.
+ * `lost`: another worker has or had the lease. `ended`: the delivery was ended while it was leased. Its state is
+ * `progress`, and nothing was written.
  */
 export type SettlementResult =
   | { readonly kind: "written" }
@@ -98,15 +102,14 @@ export type SettlementResult =
   | { readonly kind: "ended"; readonly progress: DeliveryProgress<GivenUpState> };
 
 /**
- * One event with its deliveries. Stored completely or, as a duplicate, not at all. The deliveries in `later` are
- * stored as a draft, which `fanOut` turns into rows.
+ * One event with its deliveries. It is stored completely or, if it is a duplicate, not at all. The deliveries in
+ * `later` are stored as a draft, which `fanOut` turns into rows.
  */
 export interface PublishCommand {
   readonly event: NewEvent;
   readonly deliveries: readonly NewDelivery[];
   /**
-   * Contains no deliveries of ordered lanes and none to claim, because a younger event would overtake them. Usually
-   * absent.
+   * Contains no deliveries of ordered lanes, which a younger event could overtake, and none to claim. Usually absent.
    */
   readonly later?: readonly NewDelivery[];
   /** Maximum number of `later` deliveries in one part; `fanOutRows` by default. */
@@ -116,24 +119,24 @@ export interface PublishCommand {
   /** The gateway's log entry for the request behind the event. Written, or replaced, if the event is stored. */
   readonly request?: ReceivedRequest;
   /**
-   * Results of deliveries that were attempted before the event was stored, in order; settled in the same transaction.
+   * Results of deliveries that were attempted before the event was stored, in order. They are settled in the same
+   * transaction.
    */
   readonly attempted?: readonly AttemptedDelivery[];
-  /** Like `finish` of the gateway's answers; written if the event is stored. */
+  /** Like `finish` of the gateway's responses. Written if the event is stored. */
   readonly answer?: AnswerCompletion;
 }
 
-/** Rows that were written after their event. */
+/** Deliveries that were written after their event. */
 export interface FanOutPart {
   readonly deliveries: readonly NewDelivery[];
 }
 
-/** Maximum number of deliveries of an event written in one transaction, not counting ordered lanes. */
+/** Maximum number of deliveries of an event that one transaction writes, excluding those in ordered lanes. */
 export const fanOutRows = 2_048;
 
 /**
- * A delivery that was attempted before its event was stored. It is leased when it is written, so it is never in an
- * ordered lane.
+ * A delivery that was attempted before its event was stored. It is leased on insert, so it is never in an ordered lane.
  */
 export type AttemptedDelivery = Pick<Settlement, "progress" | "attempt" | "settledAt">;
 
@@ -145,18 +148,20 @@ export interface NewEvent {
   readonly timestamp: number;
   readonly source: string | null;
   readonly idempotencyKey: string | null;
-  /** SHA-256 of the published content, to distinguish a repeat from a reuse of the key; null without a key. */
+  /** SHA-256 of the published content, to distinguish a repeat from a different use of the key; null without a key. */
   readonly fingerprint: string | null;
   readonly priority: Priority;
   readonly createdAt: number;
   readonly contentType: string;
-  /** The body is the publisher's bytes with any media type, not the standard object around JSON `data`. */
+  /**
+   * Whether the body is the publisher's bytes with any media type, instead of the standard object around JSON `data`.
+   */
   readonly raw: boolean;
   /** The standard object, or the publisher's bytes. All payload formats are rendered from it. */
   readonly body: Uint8Array;
   /** Trace context of the publish call; null without one. */
   readonly trace: TraceContext | null;
-  /** Of the gateway request behind the event; null for published events. */
+  /** Data about the gateway request behind the event; null for published events. */
   readonly relayed: Relayed | null;
 }
 
@@ -166,7 +171,7 @@ export interface NewDelivery {
   readonly lane: LaneKey;
   readonly priority: Priority;
   readonly state: "pending" | "skipped";
-  /** Why it is skipped; null for waiting deliveries. */
+  /** Why the delivery is skipped; null for waiting deliveries. */
   readonly reason: SkipReason | null;
   readonly dueAt: number;
   readonly createdAt: number;
@@ -177,26 +182,27 @@ export interface NewDelivery {
    */
   readonly format: PayloadFormatName;
   /**
-   * Lease it to the caller at once, until `leaseUntil`. A shared store may refuse in an ordered lane (lease token 0)
-   * because another delivery waits there that the caller has not leased. The new delivery then waits like the others.
+   * Whether to lease the delivery to the caller immediately, until `leaseUntil`. A shared store may refuse in an
+   * ordered lane (lease token 0) because another delivery waits there that the caller has not leased. The new delivery
+   * then waits like the others.
    */
   readonly claim: boolean;
   readonly leaseUntil: number;
 }
 
-/** Stored, a duplicate, or refused because the key belongs to a different payload. */
+/** The event was stored, is a duplicate, or was refused because the key belongs to a different payload. */
 export type PublishResult =
   | {
       readonly kind: "accepted";
       readonly sequenceNumber: number;
-      /** One per new delivery, in order; lease token 0 if it was not claimed. */
+      /** One lease per new delivery, in order; lease token 0 if it was not claimed. */
       readonly leases: readonly Lease[];
     }
   | { readonly kind: "duplicate"; readonly original: DuplicateOriginal }
   /** The key was used for another payload. */
   | { readonly kind: "key_conflict"; readonly eventId: string };
 
-/** The first event published with this key, as it was answered then. */
+/** The first event published with this key, as in its original result. */
 export interface DuplicateOriginal {
   readonly id: string;
   readonly eventType: string;
@@ -213,35 +219,35 @@ export interface RequeueCommand {
 
 /** A new delivery of a stored event to a webhook. */
 export interface Replay extends NewDelivery {
-  /** The delivery that it copies; null if the event had none for this webhook. */
+  /** The delivery that this one copies; null if the event had none for this webhook. */
   readonly replayOf: string | null;
-  /** The bulk operation that it belongs to. */
+  /** The bulk operation that created the delivery. */
   readonly operationId: string | null;
 }
 
-/** Stored, or why it was not. */
+/** The delivery was stored, or why it was not. */
 export type RequeueResult =
   | { readonly kind: "accepted"; readonly leases: readonly Lease[] }
   | { readonly kind: "event_not_found" }
   | { readonly kind: "payload_gone" };
 
 /**
- * A manual retry: the delivery waits again, due at once, with the same ID and its attempts. A waiting delivery keeps
- * its position in an ordered lane; a completed one goes to the end of the lane.
+ * A manual retry: the delivery waits again, is due immediately, and keeps its ID and its attempts. A waiting delivery
+ * keeps its position in an ordered lane; a completed one goes to the end of the lane.
  */
 export interface RetryCommand {
   readonly deliveryId: string;
   /** The lane and format according to the current configuration of the webhook. */
   readonly lane: LaneKey;
   readonly format: PayloadFormatName;
-  /** Null keeps the priority. */
+  /** Null keeps the current priority. */
   readonly priority: Priority | null;
   readonly retry: Omit<DeliveryRetry, "attemptCount">;
 }
 
 /**
- * `accepted`: it waits, due at `retry.at` or earlier. If it was already due, it keeps its position, and only an
- * operation is recorded. `in_flight`: it is leased. `not_possible`: it succeeded; only a replay can send it again.
+ * `accepted`: the delivery waits, due at `retry.at` or earlier. If it was already due, it keeps its position, and only
+ * an operation is recorded. `in_flight`: it is leased. `not_possible`: it succeeded; only a replay can send it again.
  */
 export type RetryResult =
   | { readonly kind: "accepted"; readonly priority: Priority }
@@ -252,11 +258,11 @@ export type RetryResult =
 
 /** A command with which the store itself ends deliveries. */
 export interface CountedEnding {
-  /** Statistics count them in the same transaction. */
+  /** Whether statistics count the deliveries in the same transaction. */
   readonly isCounted?: boolean;
 }
 
-/** At most a few hundred IDs. With a tenant set, rows of other tenants are invisible. */
+/** The number of IDs is limited to a few hundred. If a tenant is set, rows of other tenants are invisible. */
 export interface EndCommand extends CountedEnding {
   readonly event: "cancel_requested" | "discarded";
   readonly tenantId: string | null;
@@ -264,12 +270,12 @@ export interface EndCommand extends CountedEnding {
   readonly now: number;
 }
 
-/** `in_flight`: it is leased. `not_possible`: it is not waiting, or not a dead letter (any more). */
+/** `in_flight`: the delivery is leased. `not_possible`: it is not waiting, or is not a dead letter (any more). */
 export type EndResult = "ended" | "in_flight" | "not_possible" | "not_found";
 
 /**
- * The right to settle one delivery. `ref` is the adapter's internal handle; a higher lease token replaces a lower
- * one. A restored store may reuse a handle for another delivery; this lease does not settle that one.
+ * The right to settle one delivery. `ref` is the adapter's internal handle; a higher lease token replaces a lower one.
+ * A restored store may reuse a handle for another delivery; this lease cannot settle that delivery.
  */
 export interface Lease {
   readonly ref: number;
@@ -277,12 +283,12 @@ export interface Lease {
   readonly leaseToken: number;
 }
 
-/** The result of one attempt, or of an event without a request (expired, payload gone). */
+/** The result of one attempt, or of an event without a request (the delivery expired, or the payload was removed). */
 export interface Settlement {
   readonly lease: Lease;
   readonly progress: DeliveryProgress;
   readonly attempt: AttemptRecord | null;
-  /** When the result was known; also `completedAt` if the delivery ends with it. */
+  /** When the result became known. Also used as `completedAt` if the delivery ends with it. */
   readonly settledAt: number;
   /**
    * Continues from the progress that the store returned with `ended`. A success removes the delivery from the dead
@@ -291,7 +297,7 @@ export interface Settlement {
   readonly late?: true;
 }
 
-/** The runtime state of a webhook that survives restarts, apart from its configuration. */
+/** The runtime state of a webhook that survives restarts, separate from its configuration. */
 export interface WebhookRuntimeState {
   readonly webhookId: string;
   readonly pausedUntil: number | null;
@@ -303,7 +309,8 @@ export interface WebhookRuntimeState {
   /** Circuit moves since the last write; each is added once to the history of the webhook. */
   readonly moves?: readonly WebhookHistoryEntry[];
   /**
-   * Epoch of the owner that writes it (ownership.ts): writes of an older owner are ignored. Absent with one owner.
+   * Epoch of the owner that writes the state (ownership.ts). Writes of an older owner are ignored. Absent if there is
+   * only one owner.
    */
   readonly ownerEpoch?: number;
 }
@@ -319,32 +326,32 @@ export interface ClaimRequest {
 }
 
 /**
- * Unordered lanes: due deliveries, high priority first, then by due time. Ordered lanes: the oldest deliveries in
- * publish order, due or not, because the head decides when the lane may continue.
+ * For unordered lanes: due deliveries, high priority first, then by due time. For ordered lanes: the oldest deliveries
+ * in publish order, whether due or not, because the head determines when the lane may continue.
  */
 export interface ClaimResult {
   readonly deliveries: readonly ClaimedDelivery[];
-  /** Per priority: whether more free deliveries can be claimed now. */
+  /** By priority: whether more unleased deliveries can be claimed now. */
   readonly more: Readonly<Record<Priority, boolean>>;
   /**
-   * Earliest future due time of a free delivery in the lane; null if there is none. In ordered lanes only the oldest
-   * free delivery counts, since it blocks the rest.
+   * Earliest future due time of an unleased delivery in the lane; null if there is none. In ordered lanes only the
+   * oldest unleased delivery counts, since it blocks the rest.
    *
-   * If nothing can be claimed now and another process holds leases in the lane, it is no later than the first expiry
-   * of these leases, because deliveries of a dead process must be claimed again. The caller's own leases do not
-   * count.
+   * If nothing can be claimed now and another process holds leases in the lane, the time is no later than the first
+   * expiry of these leases, because deliveries of a dead process must be claimed again. The caller's own leases do
+   * not count.
    */
   readonly nextDueAt: number | null;
 }
 
 /**
- * A leased delivery with everything that an attempt needs, so that no other read follows. The three owner fields are
- * read from separate rows: they disagree if the store, or a cached copy of it, is wrong.
+ * A leased delivery with everything that an attempt needs, so that no further read is needed. The three owner fields
+ * are read from separate rows. They disagree if the store, or a cached copy of it, is wrong.
  */
 export interface ClaimedDelivery {
   readonly lease: Lease;
   readonly id: string;
-  /** The webhook that the delivery is stored for; not copied from the requested lane. */
+  /** The webhook for which the delivery is stored. Not copied from the requested lane. */
   readonly webhookId: string;
   /** The tenant of that webhook; null if the webhook is not stored. */
   readonly webhookTenantId: string | null;
@@ -359,16 +366,16 @@ export interface ClaimedDelivery {
   readonly timestamp: number;
   readonly source: string | null;
   readonly idempotencyKey: string | null;
-  /** The published priority; `priority` is that of the delivery. */
+  /** The priority with which the event was published; `priority` is that of the delivery. */
   readonly eventPriority: Priority;
-  /** The event's number within its tenant. */
+  /** The sequence number of the event within its tenant. */
   readonly sequenceNumber: number;
   readonly contentType: string;
   readonly raw: boolean;
-  /** As in `NewEvent`. Null if retention removed it. */
+  /** As in `NewEvent`. Null if retention removed the body. */
   readonly body: Uint8Array | null;
   readonly trace: TraceContext | null;
-  /** Of the gateway request behind the event; null for published events. */
+  /** Data about the gateway request behind the event; null for published events. */
   readonly relayed: Relayed | null;
 }
 

@@ -13,35 +13,35 @@ import type { StepResult } from "./upkeep.ts";
 
 /**
  * Failures grouped into problems (features/problems). Promises:
- * - a failed attempt and its changes here are stored together, once, or not at all; an attempt whose settlement was
- *   refused changes nothing;
- * - a webhook has at most `problemKindsMax` rows and one for all other kinds. The row that was resolved longest ago
- *   is replaced first;
+ * - a failed attempt and its problem changes are stored together, once, or not at all; an attempt whose settlement
+ *   was refused changes nothing;
+ * - a webhook has at most `problemKindsMax` rows, and one more row for all other kinds. The row that was resolved
+ *   longest ago is replaced first;
  * - problems of a deleted webhook are deleted with it.
  */
 export interface DeliveryProblemStore {
-  /** Most recently changed first. Problems that are only noticed are not listed. */
+  /** Most recently changed first. Excludes problems that are only noticed. */
   search(search: ProblemSearch): Promise<SearchPage<StoredProblem>>;
   get(tenantId: string | null, id: string): Promise<StoredProblem | null>;
-  /** Writes mute and note as given, with the audit row; null if the problem does not exist. */
+  /** Writes mute and note as given, together with the audit row. Null if the problem does not exist. */
   change(command: ChangeProblemCommand, audit?: AuditEntry): Promise<StoredProblem | null>;
   /** Webhooks with an open or recovering problem, in a stable order. */
   troubledWebhooks(after: string | null, limit: number): Promise<readonly string[]>;
-  /** Resolves recovering problems that have not failed since a time. */
+  /** Resolves recovering problems that have not failed since a given time. */
   resolveQuiet(step: QuietProblemsStep): Promise<ResolvedProblems>;
-  /** Removes problems that were resolved, or last noticed, before a time. */
+  /** Removes problems that were resolved, or last noticed, before a given time. */
   forget(step: ForgetProblemsStep): Promise<StepResult>;
 }
 
 /** Problem changes in a commit. */
 export interface ProblemBatch {
-  /** One per settlement; null without a failure. */
+  /** One per settlement; null if it is not a failure. */
   readonly failures: readonly (ProblemFact | null)[];
   /** Failures of attempts made before their events were stored; their deliveries are settled with the event. */
   readonly passedOn?: readonly PassedOnFailure[];
   /** Webhooks with an accepted attempt after a failure; applied before the failures. */
   readonly recovering: readonly string[];
-  /** Webhooks with enough accepted attempts in a row. */
+  /** Webhooks with enough consecutive accepted attempts. */
   readonly resolved: readonly string[];
   /** Unix milliseconds. */
   readonly at: number;
@@ -58,9 +58,9 @@ export interface ProblemFact extends Omit<ProblemFailure, "isRepeated"> {
 
 /** The failure of a delivery that a publish of the same commit contains. */
 export interface PassedOnFailure {
-  /** Index of the publish in the commit. */
+  /** Index of the publish within the commit. */
   readonly publish: number;
-  /** Index of the delivery in the publish. */
+  /** Index of the delivery within the publish. */
   readonly delivery: number;
   readonly fact: Omit<ProblemFact, "lease">;
 }
@@ -75,26 +75,26 @@ export function problemFactsOf(
   );
 }
 
-/** A problem with its position in the listing: the higher, the later it changed. */
+/** A problem with its position in the listing. A problem that changed later has a higher position. */
 export interface StoredProblem extends DeliveryProblem {
   readonly position: number;
 }
 
-/** Null disables a filter. */
+/** In each field, null disables the filter. */
 export interface ProblemFilter {
-  /** With a tenant set, rows of other tenants are invisible. */
+  /** If a tenant is set, rows of other tenants are invisible. */
   readonly tenantId: string | null;
   readonly webhookIds: readonly string[] | null;
   readonly states: readonly ProblemState[] | null;
 }
 
 /**
- * A page may have fewer rows than requested, or none, and still have a successor, because a call scans a limited
- * number of rows.
+ * A page may have fewer rows than requested, or none, and still be followed by another page, because a call scans a
+ * limited number of rows.
  */
 export interface ProblemSearch {
   readonly filter: ProblemFilter;
-  /** Decides which mutes are over, Unix milliseconds. */
+  /** Determines which mutes are over, Unix milliseconds. */
   readonly now: number;
   readonly after: SearchPlace | null;
   readonly limit: number;
@@ -108,7 +108,7 @@ export interface ChangeProblemCommand {
   readonly note?: string | null;
 }
 
-/** Time since the last failure of a kind; Unix milliseconds. */
+/** Which problems have been quiet for long enough; Unix milliseconds. */
 export interface QuietProblemsStep {
   readonly quietSince: number;
   readonly now: number;
@@ -120,7 +120,7 @@ export interface ResolvedProblems extends StepResult {
   readonly moves: readonly ProblemMove[];
 }
 
-/** Which problems are too old; Unix milliseconds. */
+/** Which problems are old enough to be removed; Unix milliseconds. */
 export interface ForgetProblemsStep {
   readonly noticedBefore: number;
   readonly resolvedBefore: number;

@@ -4,10 +4,10 @@ import type { AuditEntry } from "./audit.ts";
 import type { DeliverySearch, SearchPage } from "./search.ts";
 import type { StepResult } from "./upkeep.ts";
 
-/** Sources and connections, which are few and kept in memory; requests and answers, which are many. */
+/** Sources and connections, which are few and kept in memory; requests and responses, which are many. */
 export interface GatewayStore {
   sources(): Promise<readonly Source[]>;
-  /** Creates or replaces. */
+  /** Creates or replaces the source. */
   saveSource(source: Source, audit?: AuditEntry): Promise<void>;
   /** Deletes a source with its connections. Its received requests stay until retention removes them. */
   deleteSource(id: string, audit?: AuditEntry): Promise<void>;
@@ -20,17 +20,15 @@ export interface GatewayStore {
    */
   endRelease(id: string, releasingSince: number): Promise<Connection | null>;
 
-  /** Existing requests stay as they are. */
+  /** Existing requests are not changed. */
   addRequests(requests: readonly ReceivedRequest[]): Promise<void>;
   /** Replaces the details and the holds of a request, but not its body or bookmark. */
   updateRequest(request: ReceivedRequest): Promise<void>;
-  /** With its body. */
+  /** Includes the body. */
   request(id: string): Promise<ReceivedRequest | null>;
-  /** Newest first, without bodies. A page ends when its budget is spent, as with deliveries. */
+  /** Newest first, without bodies. A page ends when its budget is spent, as in searches for deliveries. */
   searchRequests(search: RequestSearch): Promise<SearchPage<ReceivedRequest, RequestPlace>>;
-  /**
-   * Messages held for a connection, oldest first. They are kept until the request is updated, however old they are.
-   */
+  /** Messages held for a connection, oldest first. They are kept until the request is updated, regardless of age. */
   held(query: HeldQuery): Promise<readonly HeldMessage[]>;
   /** Connections with held messages, including deleted connections. */
   connectionsWithHeld(): Promise<readonly string[]>;
@@ -40,12 +38,15 @@ export interface GatewayStore {
   settleHeld(messages: readonly SettledMessage[]): Promise<void>;
   /** Counts the newest requests of each source by outcome. Sources without requests have no rows. */
   recentOutcomes(query: RecentQuery): Promise<readonly RecentOutcome[]>;
-  /** A null name removes the bookmark. A body is added if there is none. False if the request does not exist. */
+  /**
+   * A null name removes the bookmark. A body is added if the request has none. Returns false if the request does not
+   * exist.
+   */
   bookmark(mark: RequestMark, audit?: AuditEntry): Promise<boolean>;
-  /** Deletes some requests that are older than a time, except those with a bookmark. IDs determine the age. */
+  /** Deletes some requests that are older than a given time, except those with a bookmark. IDs determine the age. */
   forgetRequests(step: RequestStep): Promise<StepResult>;
 
-  /** Answers for repeated requests; the promises are those of DeduplicationStore of the receiver kit. */
+  /** Responses for repeated requests. The promises are those of DeduplicationStore of the receiver kit. */
   readonly answers: AnswerStore;
 }
 
@@ -57,30 +58,28 @@ export interface ReceivedRequest {
   readonly sourceId: string;
   readonly receivedAt: number;
   readonly method: string;
-  /** Path and query, without the secret in the address. */
+  /** Path and query, without the secret part of the address. */
   readonly path: string;
   /** Flat name-value list; secrets are masked. */
   readonly headers: readonly string[];
   readonly bodyBytes: number;
-  /** Status of the answer. */
+  /** Status of the response. */
   readonly status: number;
   readonly outcome: GatewayOutcome;
-  /** Why it was rejected; null otherwise. */
+  /** Why the request was rejected; null if it was not. */
   readonly cause: string | null;
   readonly detail: string | null;
   readonly durationMs: number;
   readonly scheme: string | null;
   readonly eventType: string | null;
-  /** As the sender wrote it. */
+  /** The event type as the sender wrote it. */
   readonly originalType: string | null;
   readonly eventId: string | null;
   readonly forwards: readonly ForwardNote[];
-  /**
-   * The original headers, encrypted, so that a rejected request can be verified again. Null if that is not needed.
-   */
+  /** The original headers, encrypted, so that a rejected request can be verified again. Null if they are not needed. */
   readonly sealedHeaders: string | null;
   readonly bookmark: string | null;
-  /** Null if it is not kept (any more), and in listings. */
+  /** Null in listings, and if the body is not stored (any more). */
   readonly body: Uint8Array | null;
   /** Number of subsequent requests with the same source, outcome and cause that were counted without a row. */
   readonly more: number;
@@ -90,9 +89,12 @@ export interface ReceivedRequest {
 export interface ForwardNote {
   readonly connectionId: string;
   readonly webhookId: string;
-  /** `stored`: waits in a delivery. `held`: waits because the connection is paused. `ignored`: filtered. */
+  /**
+   * `stored`: it waits in a delivery. `held`: it waits because the connection is paused. `ignored`: it was filtered
+   * out.
+   */
   readonly result: "stored" | "held" | "ignored" | "accepted" | "failed";
-  /** The rule that ignored it, or the answer of the webhook. */
+  /** The rule that filtered the request out, or the response of the webhook. */
   readonly detail: string | null;
 }
 
@@ -109,7 +111,7 @@ export interface SettledMessage extends Omit<HeldMessage, "eventId"> {
   readonly detail: string | null;
 }
 
-/** Which held messages are counted, and up to which number. */
+/** The connections whose held messages are counted, and the maximum count. */
 export interface HeldCountQuery {
   readonly connectionIds: readonly string[];
   readonly countMax: number;
@@ -123,7 +125,7 @@ export interface HeldQuery {
   readonly limit: number;
 }
 
-/** A bookmark of a request, and the body to keep. */
+/** A bookmark of a request, and the body to store with it. */
 export interface RequestMark {
   readonly id: string;
   readonly name: string | null;
@@ -133,7 +135,7 @@ export interface RequestMark {
 /** A search of the log. */
 export interface RequestSearch extends Pick<DeliverySearch, "limit" | "budget"> {
   readonly filter: RequestFilter;
-  /** Only earlier requests; null starts at the newest. */
+  /** Only requests before this one; null starts at the newest. */
   readonly after: RequestPlace | null;
 }
 
@@ -142,7 +144,7 @@ export interface RequestPlace {
   readonly id: string;
 }
 
-/** Null disables a filter. */
+/** In each field, null disables the filter. */
 export interface RequestFilter {
   readonly tenantId: string | null;
   readonly sourceId: string | null;
@@ -152,7 +154,7 @@ export interface RequestFilter {
   readonly bookmarked: boolean | null;
   /** Unix milliseconds; `from` inclusive. */
   readonly from: number | null;
-  /** Exclusive. */
+  /** Index after the value. */
   readonly to: number | null;
 }
 
@@ -180,7 +182,7 @@ export interface RecentOutcome {
   readonly sourceId: string;
   readonly outcome: GatewayOutcome;
   readonly count: number;
-  /** Of the newest of them, Unix milliseconds. */
+  /** Time of the newest of these requests, Unix milliseconds. */
   readonly lastReceivedAt: number;
 }
 
@@ -193,12 +195,12 @@ export interface RequestStep {
   readonly limit: number;
 }
 
-/** Known requests and the answers for their repeats. */
+/** Known requests, and the responses for their repeats. */
 export interface AnswerStore {
   claim(request: AnswerClaim): Promise<AnswerOutcome>;
   finish(completion: AnswerCompletion): Promise<boolean>;
   release(key: string, token: string): Promise<void>;
-  /** Deletes some expired answers. */
+  /** Deletes some expired responses. */
   purge(now: number, limit: number): Promise<StepResult>;
 }
 

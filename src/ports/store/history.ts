@@ -23,11 +23,11 @@ export interface HistoryStore {
   getDelivery(tenantId: string | null, id: string): Promise<StoredDelivery | null>;
   /** The existing deliveries among these IDs (at most 250), in no particular order. */
   getDeliveries(tenantId: string | null, ids: readonly string[]): Promise<readonly StoredDelivery[]>;
-  /** Events among these whose body was removed by retention. At most a few hundred. */
+  /** Those of these events whose body was removed by retention. At most a few hundred. */
   payloadsGone(eventIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Attempts of one delivery, oldest first. */
   listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]>;
-  /** Counts by state of the deliveries that this bulk operation sent again, a page at a time. */
+  /** Counts, by state, of the deliveries that this bulk operation sent again, one page at a time. */
   sentByOperation(query: OperationDeliveriesQuery): Promise<OperationDeliveries>;
   searchDeliveries(search: DeliverySearch): Promise<SearchPage<StoredDelivery>>;
   /** Number of results, counted up to `countMax`. May take long, but never blocks deliveries. */
@@ -36,7 +36,7 @@ export interface HistoryStore {
   backlog(webhookId: string, countMax: number): Promise<Backlog>;
   /** Waiting deliveries of each webhook, counted up to `countMax`. Webhooks without work are omitted. */
   waitingOf(query: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>>;
-  /** Attempts of a webhook since a time; reads up to 10,000, newest first. */
+  /** Attempts of a webhook after a given time. Reads up to 10,000 attempts, newest first. */
   attemptStats(webhookId: string, since: number): Promise<AttemptStats>;
 }
 
@@ -48,7 +48,7 @@ export interface OperationDeliveriesQuery {
   readonly limit: number;
 }
 
-/** How many deliveries of a page are in each state; `next` is the `after` of the next page, null at the end. */
+/** The number of deliveries of a page in each state. `next` is the `after` of the next page; null at the end. */
 export interface OperationDeliveries {
   readonly states: Readonly<Partial<Record<DeliveryState, number>>>;
   readonly next: number | null;
@@ -59,7 +59,7 @@ export interface StoredEvent extends PublishedEvent {
   readonly contentType: string;
   /** As in `NewEvent`. */
   readonly raw: boolean;
-  /** The standard object, or the publisher's bytes if `raw`; null once retention removed it. */
+  /** The standard object, or the publisher's bytes if `raw`; null after retention removed it. */
   readonly body: Uint8Array | null;
   readonly position: number;
   readonly deliveries: number;
@@ -82,27 +82,27 @@ export interface StoredDelivery {
   readonly progress: DeliveryProgress;
   /** Category of the last failed attempt. */
   readonly category: FailureCategory | null;
-  /** It waits for a retry whose time comes from the Retry-After of the last attempt. */
+  /** Whether the delivery waits for a retry whose time comes from the Retry-After of the last attempt. */
   readonly retryAfterHolds: boolean;
   readonly completedAt: number | null;
   /** Manual retries, oldest first; the newest 20 are kept. */
   readonly retries: readonly DeliveryRetry[];
-  /** The delivery that this replay copies; null if it is not a replay. */
+  /** The delivery of which this one is a replay; null if it is not a replay. */
   readonly replayOf: string | null;
-  /** The newest replay of it. */
+  /** The newest replay of this delivery. */
   readonly replayedBy: string | null;
   /** Payload format, fixed when the delivery was created. */
   readonly format: PayloadFormatName;
-  /** Null before the first attempt, and if it was removed. */
+  /** Null before the first attempt, and if the attempt was removed. */
   readonly lastAttempt: AttemptRecord | null;
 }
 
 /** Waiting deliveries of a webhook, including those in flight. */
 export interface Backlog {
   readonly waiting: Readonly<Record<Priority, number>>;
-  /** More deliveries wait than were counted. */
+  /** Whether more deliveries wait than were counted. */
   readonly isMore: boolean;
-  /** Unix milliseconds; null if nothing waits. */
+  /** Unix milliseconds; null if no deliveries are waiting. */
   readonly oldestCreatedAt: number | null;
 }
 
@@ -112,16 +112,16 @@ export interface WaitingQuery {
   readonly countMax: number;
 }
 
-/** Waiting deliveries of a webhook, all priorities together. */
+/** Waiting deliveries of a webhook, for all priorities together. */
 export interface WaitingCount {
   readonly total: number;
-  /** More deliveries wait than were counted. */
+  /** Whether more deliveries wait than were counted. */
   readonly isMore: boolean;
-  /** Unix milliseconds; the oldest of the counted deliveries. */
+  /** Creation time of the oldest counted delivery, Unix milliseconds. */
   readonly oldestCreatedAt: number;
 }
 
-/** Counts and durations of recent attempts; percentiles are null without attempts. */
+/** Counts and durations of recent attempts. Percentiles are null if the count is zero. */
 export interface AttemptStats {
   readonly total: number;
   readonly accepted: number;

@@ -2,10 +2,10 @@
  * Responses to API calls with an `Idempotency-Key`, kept for a day so that a repeat gets the same response (IDK-18 to
  * 23). Claiming is atomic: of two calls with one key, one runs.
  *
- * A claim has a token that is unique to one call. A call that lost its claim can neither answer nor free the claim of
+ * A claim has a token that is unique to one call. A call that lost its claim can neither finish nor release the claim of
  * another call. `begin`, `finish` and `abandon` are idempotent for the same token, so each may be retried if a reply was
- * lost. The claim of a dead process is free when it expires, or at once if the store knows that the
- * process is gone.
+ * lost. The claim of a dead process is released when it expires, or immediately if the store detects that the
+ * process has exited.
  */
 export interface IdempotencyStore {
   /** Claims the key, or returns its state. An expired entry counts as absent. */
@@ -19,10 +19,10 @@ export interface IdempotencyStore {
 
 /** A key claimed by one call. */
 export interface ClaimedKey {
-  /** Key holder and route; keys of one holder never collide with those of another (IDK-30). */
+  /** API key and route. Idempotency keys of one API key never collide with those of another (IDK-30). */
   readonly scope: string;
   readonly key: string;
-  /** Unique to the call. */
+  /** A value that is unique to the call. */
   readonly claimToken: string;
 }
 
@@ -31,12 +31,15 @@ export interface IdempotencyClaim extends ClaimedKey {
   /** SHA-256 of method, path and body. */
   readonly fingerprint: string;
   readonly now: number;
-  /** A claim that is not renewed until then was abandoned by a crash and may be taken over. */
+  /**
+   * Until when the claim is valid. A claim that is not renewed by this time was abandoned by a crash and may be taken
+   * over.
+   */
   readonly claimUntil: number;
   readonly expiresAt: number;
 }
 
-/** Whether the call may run; `finished` carries the response to repeat. */
+/** Whether the call may run. `finished` contains the response to repeat. */
 export type IdempotencyState =
   | { readonly kind: "claimed" }
   | { readonly kind: "running" }

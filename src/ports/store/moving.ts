@@ -2,14 +2,14 @@
  * The parts of a store that `posthorn move` copies into another store. Each part is a list of rows in key order,
  * which both stores read and write in the same form.
  *
- * A part is moved in stretches: the rows between two keys. The target stores a digest with each stretch, written in
- * the same transaction, so an interrupted move can resume, and a stretch is verified by reading it back from the
+ * A part is moved in ranges: the rows between two keys. The target stores a digest with each range, written in
+ * the same transaction, so an interrupted move can resume, and a range is verified by reading it back from the
  * target and comparing digests. Changes in the source during the move are found by fingerprints, which the source
- * computes without returning its rows: the last round, during which no server runs, takes seconds for a million
+ * computes without returning its rows. The last round, during which no server runs, takes seconds for a million
  * events.
  */
 
-/** Numbers are safe integers; text contains no U+0000, which PostgreSQL cannot store. */
+/** Numbers are safe integers. Text does not contain U+0000, which PostgreSQL cannot store. */
 export type MovedValue = string | number | boolean | Uint8Array | null;
 
 /** The columns of a part, in their order. */
@@ -24,12 +24,12 @@ export type MovedKind = "integer" | "real" | "text" | "boolean" | "bytes" | "uui
 /** A set of rows with the same columns. */
 export interface MovedPart {
   readonly name: string;
-  /** Types by column name, in order; the key columns come first. */
+  /** Column types by name, in order. The key columns come first. */
   readonly columns: Readonly<Record<string, MovedKind>>;
   readonly keyLength: number;
 }
 
-/** Rows after one key, up to and including another. */
+/** The rows after one key, up to and including a second key. */
 export interface Stretch {
   /** Null starts at the first row. */
   readonly after: MovedKey | null;
@@ -37,9 +37,9 @@ export interface Stretch {
   readonly upTo: MovedKey | null;
 }
 
-/** A stretch that the target has completely. */
+/** A range that has been copied completely to the target. */
 export interface KeptStretch extends Stretch {
-  /** From 0, in the order of the keys. */
+  /** Number of the range, starting at 0, in the order of the keys. */
   readonly number: number;
   readonly upTo: MovedKey;
   readonly rows: number;
@@ -51,30 +51,30 @@ export interface KeptStretch extends Stretch {
 
 /** Either side of a move. Every call rejects with StoreUnavailableError if the store cannot be read or written. */
 export interface MovedRows {
-  /** In the order of the key. */
+  /** Reads rows in key order. */
   read(part: MovedPart, stretch: Stretch & { readonly limit: number }): Promise<readonly MovedRow[]>;
   /** Approximate number of rows of a part. */
   count(part: MovedPart): Promise<number>;
   close(): Promise<void>;
 }
 
-/** The store to move from. */
+/** The store from which data is moved. */
 export interface MoveSource extends MovedRows {
-  /** All reads from now on see one snapshot of the store, until the next call. */
+  /** From now until the next call, all reads see one snapshot of the store. */
   freeze(): Promise<void>;
   /**
-   * SHA-256 over the rows of a stretch in the format of this store. Another store has a different fingerprint for the
+   * SHA-256 over the rows of a range in the format of this store. A different store has a different fingerprint for the
    * same rows.
    */
   fingerprint(part: MovedPart, stretch: Stretch): Promise<string>;
 }
 
-/** The store to move into; a server cannot open it before `finish`. */
+/** The target of a move. A server cannot open it before `finish`. */
 export interface MoveTarget extends MovedRows {
-  /** Stretches that are already there, in key order. */
+  /** Ranges that were already copied, in key order. */
   kept(part: MovedPart): Promise<readonly KeptStretch[]>;
-  /** Replaces the content of the stretch with `rows` and stores its digest, atomically. */
+  /** Replaces the content of the range with `rows` and stores its digest, atomically. */
   replace(part: MovedPart, stretch: KeptStretch, rows: readonly MovedRow[]): Promise<void>;
-  /** Updates derived data: counters, positions. Afterwards a server can open the store. */
+  /** Updates derived data: counters and positions. Afterwards a server can open the store. */
   finish(): Promise<void>;
 }

@@ -11,8 +11,8 @@ import type { AuditEntry } from "./audit.ts";
 import type { StepResult } from "./upkeep.ts";
 
 /**
- * Notifications that have not been sent yet: operational events from the transaction of their cause until they are
- * published, and messages to people from then until a channel has accepted them.
+ * Notifications that have not been sent yet: operational events, from the transaction of their cause until they are
+ * published, and messages to people, from that publication until a channel has accepted them.
  */
 export interface NotificationQueue {
   /** Events whose key is already stored are skipped. `WebhookStore.save` and a commit also append events. */
@@ -23,22 +23,24 @@ export interface NotificationQueue {
   relayed(step: RelayedEvents): Promise<void>;
 
   channels(): Promise<readonly StoredChannel[]>;
-  /** Replaces all channels of an owner, in this order, with the audit row. Existing channels keep their status. */
+  /**
+   * Replaces all channels of an owner, in this order, together with the audit row. Existing channels keep their status.
+   */
   saveChannels(command: SaveChannels, audit?: AuditEntry): Promise<void>;
   saveStatus(channelId: string, status: ChannelStatus): Promise<void>;
 
-  /** A message with the same key and channel is skipped for as long as the first one is stored. */
+  /** A message is skipped if a message with the same key and channel is still stored. */
   enqueue(notifications: readonly NewNotification[]): Promise<void>;
-  /** Consent for these addresses of an owner, as `foldedAddress` normalizes them. */
+  /** Consent for these addresses of an owner, in the form that `foldedAddress` returns. */
   consents(owner: AddressOwner, addresses: readonly string[]): Promise<ReadonlyMap<string, AddressConsent>>;
-  /** The address behind a link; null for an unknown ID. */
+  /** The address to which a link refers; null for an unknown ID. */
   address(id: string): Promise<StoredAddress | null>;
-  /** Adds addresses; existing addresses stay as they are. */
+  /** Adds addresses. Existing addresses are not changed. */
   rememberAddresses(owner: AddressOwner, addresses: readonly NewAddress[]): Promise<void>;
-  /** How many addresses of an owner are unconfirmed: in total, and among those added since a time. */
+  /** Number of unconfirmed addresses of an owner: in total, and among those added after a given time. */
   unconfirmed(owner: AddressOwner, since: number): Promise<{ readonly all: number; readonly recent: number }>;
   confirmationSent(id: string, at: number): Promise<void>;
-  /** The recipient opts in, which also confirms the address, or opts out. */
+  /** The recipient opts in or opts out. Opting in also confirms the address. */
   saveConsent(id: string, at: number, wanted: boolean): Promise<void>;
   /** Increments the counter and returns its new value. */
   count(counter: NotificationCounter): Promise<number>;
@@ -47,8 +49,7 @@ export interface NotificationQueue {
   /** Leases due messages, earliest first, exclusively until `leaseUntil`. */
   claim(request: NotificationClaim): Promise<readonly StoredNotification[]>;
   /**
-   * Writes outcomes only for messages whose lease the caller still holds. Counters are incremented in the same
-   * transaction.
+   * Writes outcomes only for messages that the caller still leases. Counters are incremented in the same transaction.
    */
   settle(
     outcomes: readonly NotificationOutcome[],
@@ -57,16 +58,16 @@ export interface NotificationQueue {
   ): Promise<void>;
   /** Newest first. */
   list(query: NotificationQuery): Promise<Page<StoredNotification>>;
-  /** Number of waiting messages, and the due time of the oldest; null without any. */
+  /** Number of waiting messages, and the due time of the oldest; null if there are none. */
   waiting(): Promise<{ readonly count: number; readonly oldestDueAt: number | null }>;
 
   episodes(): Promise<readonly FailureEpisode[]>;
   /** Writes or ends an episode together with its notifications, in one transaction. */
   saveEpisode(command: SaveEpisode): Promise<void>;
-  /** Webhooks whose last attempts failed without a success since, with their stored health, by ID. */
+  /** Webhooks whose last attempts failed and that have had no success since, with their stored health, by ID. */
   failing(after: string | null, limit: number): Promise<readonly FailingRow[]>;
 
-  /** Removes relayed events, finished messages, and counters, from before a time. */
+  /** Removes relayed events, finished messages and counters that are older than a given time. */
   forget(before: number, limit: number): Promise<StepResult>;
 }
 
@@ -77,14 +78,14 @@ export interface RelayedEvents {
   readonly notifications: readonly NewNotification[];
 }
 
-/** A channel with the status of its messages and, for mail, the consent of its recipient. */
+/** A channel with the status of its messages and, for email, the consent of its recipient. */
 export interface StoredChannel {
   readonly channel: NotificationChannel;
   readonly status: ChannelStatus;
   readonly consent: AddressConsent | null;
 }
 
-/** Null is the operator. */
+/** Null for the operator. */
 export type AddressOwner = string | null;
 
 /** An address that is new to its owner. */
@@ -101,13 +102,13 @@ export interface StoredAddress {
   readonly consent: AddressConsent;
 }
 
-/** How many messages were sent for a subject, such as a channel, since a time. */
+/** Identifies a counter: how many messages were sent for a subject, such as a channel, since a time. */
 export interface NotificationCounter {
   readonly subject: string;
   readonly since: number;
 }
 
-/** A null `tenantId` is the operator. */
+/** A null `tenantId` means the operator. */
 export interface SaveChannels {
   readonly tenantId: string | null;
   readonly channels: readonly NotificationChannel[];
@@ -116,13 +117,13 @@ export interface SaveChannels {
 /** A message to one channel. Times are Unix milliseconds. */
 export interface NewNotification {
   readonly id: string;
-  /** Identifies what it is about. */
+  /** Identifies the subject of the message. */
   readonly key: string;
   readonly channelId: string;
   /** Tenant of the channel. */
   readonly tenantId: string | null;
   readonly topic: string;
-  /** What messages are grouped by: a webhook, an alert. */
+  /** What messages are grouped by, such as a webhook or an alert. */
   readonly group: string;
   readonly content: NotificationContent;
   readonly createdAt: number;
@@ -134,19 +135,19 @@ export interface StoredNotification extends NewNotification {
   readonly state: NotificationState;
   readonly attempts: number;
   readonly endedAt: number | null;
-  /** Of the last attempt. */
+  /** Error of the last attempt. */
   readonly error: string | null;
-  /** Of the event that carries it; null for mail. */
+  /** The event that contains the message; null for email. */
   readonly eventId: string | null;
 }
 
 /** Which messages to lease, for which process, and until when. */
 export interface NotificationClaim {
-  /** Messages to these channels, or to all others, including deleted channels. */
+  /** Messages to these channels, or to all channels except these, including deleted channels. */
   readonly channels: { readonly ids: readonly string[]; readonly isRest: boolean };
   /**
-   * Only the operator's messages, or those of the first tenant after this one, urgent ones first. If omitted: all
-   * owners.
+   * Only the operator's messages, or only those of the first tenant after this one, urgent messages first. If omitted,
+   * messages of all owners.
    */
   readonly turn?: "operator" | { readonly after: string };
   readonly now: number;
@@ -155,7 +156,7 @@ export interface NotificationClaim {
   readonly limit: number;
 }
 
-/** `dueAt` applies if the message stays queued. */
+/** `dueAt` applies only if the message remains queued. */
 export interface NotificationOutcome {
   readonly id: string;
   readonly state: NotificationState;
@@ -166,7 +167,7 @@ export interface NotificationOutcome {
   readonly eventId: string | null;
 }
 
-/** A null `tenantId` is the operator; `undefined` means all. */
+/** A null `tenantId` means the operator; `undefined` means all owners. */
 export interface NotificationQuery {
   readonly tenantId: string | null | undefined;
   readonly channelId: string | null;
@@ -179,16 +180,16 @@ export interface FailureEpisode {
   readonly webhookId: string;
   readonly tenantId: string;
   readonly since: number;
-  /** Steps of the ladder that were notified. */
+  /** Escalation steps that were notified. */
   readonly told: readonly string[];
-  /** Channels that got any of these notifications. */
+  /** Channels that received any of these notifications. */
   readonly channelIds: readonly string[];
 }
 
-/** The change of an episode and its notifications. */
+/** A change to an episode, together with its notifications. */
 export interface SaveEpisode {
   readonly webhookId: string;
-  /** Null ends it. */
+  /** Null ends the episode. */
   readonly episode: FailureEpisode | null;
   readonly events: readonly OperationalEvent[];
   readonly notifications: readonly NewNotification[];
@@ -197,6 +198,6 @@ export interface SaveEpisode {
 /** A failing webhook. */
 export interface FailingRow {
   readonly webhookId: string;
-  /** JSON of the endpoint's health. */
+  /** The endpoint's health as JSON. */
   readonly health: string;
 }

@@ -3,12 +3,13 @@ import type { Page, PageRequest } from "../store.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { DeliveryFilter } from "./search.ts";
 
-/** Bulk operations that survive a restart: retries, recoveries, cancellations, discarding (WDS-112, 113). */
+/** Bulk operations that survive a restart: retries, recoveries, cancellations and discards (WDS-112, 113). */
 export interface OperationStore {
   /** Adds an operation with its audit row, in the same transaction. */
   save(operation: BatchOperation, audit?: AuditEntry): Promise<void>;
   /**
-   * Writes it with the next revision. Returns false and writes nothing if another process wrote it since it was read.
+   * Writes the operation with the next revision. Returns false and writes nothing if another process wrote it after it
+   * was read.
    */
   update(operation: BatchOperation, audit?: AuditEntry): Promise<boolean>;
   get(tenantId: string | null, id: string): Promise<BatchOperation | null>;
@@ -18,7 +19,7 @@ export interface OperationStore {
   unfinished(): Promise<readonly BatchOperation[]>;
 }
 
-/** A page of operations of one tenant, or of all tenants with null. */
+/** A page of operations of one tenant, or of all tenants if the tenant is null. */
 export interface OperationQuery {
   readonly tenantId: string | null;
   readonly page: PageRequest;
@@ -29,7 +30,7 @@ export const operationKinds = ["dlq_retry", "recover", "retry", "cancel", "disca
 /** What a bulk operation does to its deliveries. */
 export type OperationKind = (typeof operationKinds)[number];
 
-/** `pending` is about to run, or waits for a process; the last three are final. */
+/** `pending`: it is about to run, or waits for a process. The last three states are final. */
 export const operationStatuses = [
   "pending",
   "running",
@@ -42,8 +43,9 @@ export const operationStatuses = [
 export type OperationStatus = (typeof operationStatuses)[number];
 
 /**
- * Why a delivery of a selection is skipped. `accepted`: it succeeded, and successes were not requested. `order`: it
- * waits in an ordered lane for its turn. `already_retried`: the operation retried it before it was interrupted.
+ * Why a delivery of a selection is skipped. `accepted`: it succeeded, and successful deliveries were not requested.
+ * `order`: it waits for its turn in an ordered lane. `already_retried`: the operation retried it before it was
+ * interrupted.
  */
 export const exclusions = [
   "in_flight",
@@ -61,7 +63,7 @@ export type Exclusion = (typeof exclusions)[number];
 /** Number of skipped deliveries by reason. */
 export type ExclusionCounts = Readonly<Partial<Record<Exclusion, number>>>;
 
-/** The deliveries of an operation. Times are instants, Unix milliseconds. */
+/** Selects the deliveries of an operation. Times are instants, in Unix milliseconds. */
 export type OperationSelection =
   | ({ readonly kind: "dead_letters" } & DeadLetterFilter)
   | ({ readonly kind: "deliveries" } & Pick<
@@ -77,7 +79,7 @@ export type DeadLetterFilter = Pick<
   "tenantId" | "webhookIds" | "eventTypes" | "categories" | "from" | "to"
 >;
 
-/** `statuses` and `waitingFor` as requested, because the store cannot filter by all of them. */
+/** `statuses` and `waitingFor` are stored as requested, because the store cannot filter by all of them. */
 export interface SearchSelection {
   readonly kind: "search";
   readonly filter: DeliveryFilter;
@@ -92,7 +94,7 @@ export interface OperationError {
   readonly at: number;
 }
 
-/** Results of the deliveries that an operation sent again; their sum is its `queued`. */
+/** Results of the deliveries that an operation sent again. Their sum is the `queued` of the operation. */
 export interface OperationOutcome {
   /** Accepted by the receiver. */
   readonly delivered: number;
@@ -112,29 +114,31 @@ export interface BatchOperation {
   /** Null keeps the priority of each delivery. */
   readonly priority: Priority | null;
   readonly requestsPerSecond: number;
-  /** It stays `pending` until then, Unix milliseconds; null starts at once. */
+  /** The operation stays `pending` until this time, Unix milliseconds; null starts immediately. */
   readonly startsAt: number | null;
-  /** Determined at start, counted up to a limit. */
+  /** Determined when the operation starts; counted up to a limit. */
   readonly total: number;
-  /** False if counting stopped at its limit. */
+  /** False if counting stopped at the limit. */
   readonly isTotalExact: boolean;
-  /** Deliveries that it requeued, cancelled or discarded. */
+  /** Number of deliveries that the operation requeued, cancelled or discarded. */
   readonly queued: number;
   readonly failed: number;
   readonly skipped: ExclusionCounts;
-  /** Results of the deliveries that it sent again; null if it sends nothing, and before the first evaluation. */
+  /**
+   * Results of the deliveries that the operation sent again; null if it sends nothing, and before the first evaluation.
+   */
   readonly outcome: OperationOutcome | null;
-  /** Closes each open circuit once, before it sends to that webhook. */
+  /** Whether to close each open circuit once, before sending to that webhook. */
   readonly closesCircuits: boolean;
   /** Progress, for the process that continues it; null at the start. */
   readonly cursor: number | null;
   /** Only deliveries below this position are selected, so the operation does not process its own results. */
   readonly before: number | null;
-  /** Measured recently; null while it does not run. */
+  /** Recently measured rate; null while the operation is not running. */
   readonly ratePerSecond: number | null;
   /** Newest first. */
   readonly lastErrors: readonly OperationError[];
-  /** The process that runs it. If another process takes over, the former one stops. */
+  /** The process that runs the operation. If another process takes over, the former one stops. */
   readonly runner: string | null;
   /** Incremented with each update. */
   readonly revision: number;
@@ -143,7 +147,7 @@ export interface BatchOperation {
   readonly finishedAt: number | null;
 }
 
-/** Whether no process should be running it. */
+/** Whether the operation is in a state in which no process should run it. */
 export function isAtRest({ status }: Pick<BatchOperation, "status">): boolean {
   return status !== "pending" && status !== "running";
 }

@@ -4,31 +4,31 @@ import type { AuditEntry } from "./audit.ts";
 
 /**
  * Portal sessions and settings. Sessions are read one at a time, by the hash of their token, because there may be as
- * many as a tenant has users.
+ * many sessions as a tenant has users.
  */
 export interface PortalStore {
   /** Also deletes some sessions that ended more than a day before `createdAt`. */
   createSession(session: NewPortalSession, audit?: AuditEntry): Promise<void>;
   /**
-   * Exchanges the code for the token, once. Returns null and writes nothing if the code is unknown, used or expired,
-   * or if its session was ended.
+   * Exchanges the code for the token, once. Returns null and writes nothing if the code is unknown, used or expired, or
+   * if the session has ended.
    */
   redeem(exchange: CodeExchange): Promise<PortalSession | null>;
-  /** In any state. */
+  /** Returns the session in any state. */
   sessionByToken(tokenHash: string): Promise<PortalSession | null>;
   session(id: string): Promise<PortalSession | null>;
   /** Newest first. */
   sessions(query: PortalSessionQuery): Promise<readonly PortalSession[]>;
   /** Ends active sessions and returns their IDs. */
   endSessions(selection: PortalSessionSelection, audit?: AuditEntry): Promise<readonly string[]>;
-  /** Number of active sessions of a tenant, or of all tenants with null. */
+  /** Number of active sessions of a tenant, or of all tenants if the tenant is null. */
   countSessions(tenantId: string | null, at: number): Promise<number>;
 
-  /** Null if nothing was saved. The tenant is null for the settings of the deployment. */
+  /** Null if nothing was saved. A null tenant means the settings of the deployment. */
   settings(tenantId: string | null): Promise<PortalSettings | null>;
   saveSettings(settings: PortalSettings, audit?: AuditEntry): Promise<void>;
   logo(place: LogoPlace): Promise<PortalLogo | null>;
-  /** Null removes it. */
+  /** A null logo removes the stored one. */
   saveLogo(place: LogoPlace, logo: PortalLogo | null, audit?: AuditEntry): Promise<void>;
 }
 
@@ -72,13 +72,13 @@ export interface PortalSessionQuery {
   readonly limit: number;
 }
 
-/** One session by its ID, or all sessions of a tenant with a reference. */
+/** Selects one session by ID, or all sessions of a tenant with a given reference. */
 export type PortalSessionSelection = { readonly at: number } & (
   | { readonly id: string }
   | { readonly tenantId: string; readonly reference: string }
 );
 
-/** Settings of the deployment (null) or of a tenant. */
+/** Settings of the deployment (tenant null) or of a tenant. */
 export interface PortalSettings {
   readonly tenantId: string | null;
   readonly theme: PortalTheme | null;
@@ -89,10 +89,10 @@ export interface PortalSettings {
 
 /** Colour schemes that can have a logo. */
 export const logoSchemes = ["light", "dark"] as const;
-/** Colour scheme that a logo is for. */
+/** The colour scheme for which a logo is used. */
 export type LogoScheme = (typeof logoSchemes)[number];
 
-/** Which tenant's logo, and for which scheme. */
+/** Identifies a logo by tenant and colour scheme. */
 export interface LogoPlace {
   readonly tenantId: string | null;
   readonly scheme: LogoScheme;

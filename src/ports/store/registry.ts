@@ -7,27 +7,27 @@ export type { ApiKey, ApiKeyRole, EventType, Tenant };
 
 /**
  * Tenants, API keys and event types: tables that change rarely. Event types are documents of up to 0.5 MB, a thousand
- * per tenant, so they are read by name or a page at a time.
+ * per tenant, so they are read by name or one page at a time.
  */
 export interface RegistryStore {
   saveTenant(tenant: Tenant, audit?: AuditEntry): Promise<void>;
   tenants(): Promise<readonly Tenant[]>;
 
   saveApiKey(key: ApiKey, audit?: AuditEntry): Promise<void>;
-  /** True if it existed. */
+  /** Returns true if the key existed. */
   deleteApiKey(id: string, audit?: AuditEntry): Promise<boolean>;
   apiKeys(): Promise<readonly ApiKey[]>;
 
   saveEventType(eventType: EventType, audit?: AuditEntry): Promise<void>;
   deleteEventType(key: EventTypeKey, audit?: AuditEntry): Promise<boolean>;
   eventType(key: EventTypeKey): Promise<EventType | null>;
-  /** Sorted by tenant and name. Ends at `limit` rows or at `bytesMax` bytes, but has at least one row. */
+  /** Sorted by tenant and name. A page ends at `limit` rows or at `bytesMax` bytes, but has at least one row. */
   eventTypePage(query: EventTypeQuery): Promise<EventTypePage>;
-  /** How much one tenant has registered; does not read the documents. */
+  /** How many event types one tenant has registered, and their size. Does not read the documents. */
   eventTypeUsage(tenantId: string): Promise<{ readonly count: number; readonly bytes: number }>;
 }
 
-/** The worker pool that serves tenants without another pool (WDS-220). */
+/** The worker pool of tenants that are not assigned to a different pool (WDS-220). */
 export const defaultWorkerPool = "default";
 
 /** Identifies an event type. */
@@ -39,7 +39,7 @@ export interface EventTypeKey {
 /** Which event types to read; `tenantId: null` means all tenants. */
 export interface EventTypeQuery {
   readonly tenantId: string | null;
-  /** The last one of the previous page; it may have been deleted. */
+  /** The last event type of the previous page. It may have been deleted. */
   readonly after: EventTypeKey | null;
   readonly offset: number;
   readonly limit: number;

@@ -4,13 +4,13 @@ import type { FailureCategory } from "../../domain/classify.ts";
 import type { SearchBudget } from "../clock.ts";
 
 /**
- * A search for deliveries. Pages end when their budget is spent, however few rows they have. Finding rare rows in a
- * long history takes several pages, but never blocks deliveries.
+ * A search for deliveries. A page ends when its budget is spent, even if it has few rows. Finding rare rows in a long
+ * history takes several pages, but never blocks deliveries.
  */
 export interface DeliverySearch {
   readonly filter: DeliveryFilter;
   readonly order: DeliveryOrder;
-  /** Only rows after this place; null starts at the beginning. */
+  /** Only rows after this position; null starts at the beginning. */
   readonly after: SearchPlace | null;
   readonly limit: number;
   readonly budget: SearchBudget;
@@ -18,24 +18,24 @@ export interface DeliverySearch {
 
 /** Null disables a filter; a list contains the accepted values, and an empty list accepts nothing. */
 export interface DeliveryFilter {
-  /** With a tenant set, rows of other tenants are invisible. */
+  /** If a tenant is set, rows of other tenants are invisible. */
   readonly tenantId: string | null;
   readonly webhookIds: readonly string[] | null;
   readonly eventId: string | null;
-  /** Patterns of domain/event-type.ts. */
+  /** Patterns as defined in domain/event-type.ts. */
   readonly eventTypes: readonly string[] | null;
   readonly states: readonly DeliveryState[] | null;
   readonly categories: readonly FailureCategory[] | null;
   readonly httpStatuses: HttpStatusFilter | null;
   readonly origins: readonly DeliveryOrigin[] | null;
   readonly attemptMin: number | null;
-  /** Text in the error message or in the response sample of the last attempt; case-insensitive. */
+  /** A substring of the error message or of the response sample of the last attempt. Case-insensitive. */
   readonly errorText: string | null;
   /** Deliveries of the newest event with this key, per tenant. */
   readonly idempotencyKey: string | null;
   /** Deliveries of events from a gateway source, identified by their keys. */
   readonly sourceId?: string | null;
-  /** By creation time, Unix milliseconds, both inclusive. */
+  /** Creation time, Unix milliseconds, both inclusive. */
   readonly from: number | null;
   readonly to: number | null;
 }
@@ -66,20 +66,20 @@ export interface EventSearch {
   readonly budget: SearchBudget;
 }
 
-/** Null disables a filter. */
+/** In each field, null disables the filter. */
 export interface EventFilter {
-  /** With a tenant set, rows of other tenants are invisible. */
+  /** If a tenant is set, rows of other tenants are invisible. */
   readonly tenantId: string | null;
-  /** Patterns of domain/event-type.ts. */
+  /** Patterns as defined in domain/event-type.ts. */
   readonly eventTypes: readonly string[] | null;
   readonly source: string | null;
   /** The newest event with this key, per tenant. */
   readonly idempotencyKey: string | null;
   /** Whether the event had no deliveries. */
   readonly unmatched: boolean | null;
-  /** Text in the published content, byte for byte. */
+  /** A substring of the published content, compared byte for byte. */
   readonly dataContains: string | null;
-  /** By time of acceptance, Unix milliseconds, both inclusive. */
+  /** Time of acceptance, Unix milliseconds, both inclusive. */
   readonly from: number | null;
   readonly to: number | null;
 }
@@ -99,35 +99,35 @@ export const everyEvent: EventFilter = {
 /** Filters by the status of the last attempt. */
 export interface HttpStatusFilter {
   readonly codes: readonly number[];
-  /** First digits: 5 is 500 to 599. */
+  /** First digits of the status: 5 means 500 to 599. */
   readonly classes: readonly number[];
-  /** An attempt got no response. */
+  /** Whether to include attempts that got no response. */
   readonly none: boolean;
 }
 
 /** The last row of a page. */
 export interface SearchPlace {
   readonly position: number;
-  /** Of that row, if rows are sorted by next attempt. */
+  /** Due time of that row, if rows are sorted by next attempt. */
   readonly dueAt: number | null;
 }
 
-/** Rows in the requested order, and how far the search came. */
+/** Rows in the requested order, and how far the search got. */
 export interface SearchPage<Row, Place = SearchPlace> {
   readonly rows: readonly Row[];
-  /** Where to continue; null if nothing is left to scan. */
+  /** Where to continue; null if there is nothing left to scan. */
   readonly next: Place | null;
   /** Creation time of the last scanned row; null if all rows were scanned, or if rows are sorted by next attempt. */
   readonly searchedTo: number | null;
-  /** The page is not full because its budget was spent: more rows may match. */
+  /** Whether the page is not full because its budget was spent, so that more rows may match. */
   readonly isCutShort: boolean;
 }
 
 /**
- * A search examines at most this many waiting deliveries separately. Sorted by next attempt, it considers only
- * these; otherwise it continues through the history from there.
+ * Maximum number of waiting deliveries that a search examines separately. If sorted by next attempt, it considers only
+ * these. In any other order, it continues through the history after them.
  */
 export const waitingLookedMax = 10_000;
 
-/** Upper bound for clock differences between machines plus commit times. Rows are in time order except for that. */
+/** Upper bound for clock differences between machines plus commit times. Rows are in time order within this bound. */
 export const clocksDifferMs = 60_000;

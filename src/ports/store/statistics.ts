@@ -11,23 +11,23 @@ import type { StepResult } from "./upkeep.ts";
  * and events that they describe. Promises:
  * - a settlement and its fact are stored together or not at all; a refused settlement leaves no fact;
  * - deliveries that the store itself expires, cancels or discards are counted in the same transaction, if the command
- *   says so;
- * - a row replaces the previous row of the same writer, unless that row counted further;
+ *   requests it;
+ * - a row replaces the previous row of the same writer, unless that row includes later commits;
  * - `recover` adds the journal of a dead writer to its rows, once;
- * - `rollUp` and `forget` may be repeated and interrupted; each call does a bounded amount of work.
+ * - `rollUp` and `forget` may be repeated and interrupted; each call does a limited amount of work.
  */
 export interface StatisticsStore {
   /** Number of rows that fit into one commit without slowing it down. */
   readonly rowsPerCommitMax: number;
-  /** Each writer has its own rows: the reader adds them up. */
+  /** Each writer has its own rows, which the reader adds up. */
   read(query: StatisticsQuery): Promise<StatisticsPage>;
-  /** How far rows are written, and how far hours and days are rolled up. */
+  /** Up to when rows are written, and up to when hours and days are rolled up. */
   progress(): Promise<StatisticsProgress>;
-  /** Adds the journals of writers that have not written since a time, Unix milliseconds. */
+  /** Adds the journals of writers that have not written since the given time, Unix milliseconds. */
   recover(writtenBefore: number): Promise<StepResult>;
-  /** Rolls up minutes into hours, then hours into days, that ended before a time. */
+  /** Rolls up minutes into hours, and hours into days, that ended before a given time. */
   rollUp(endedBefore: number, limit: number): Promise<StepResult>;
-  /** Removes buckets that began before a time, by step. */
+  /** Removes buckets that began before a given time, by step. */
   forget(step: StatisticsForgetting): Promise<StepResult>;
   /** Writes gauge readings of one process and replaces its earlier readings for the same bucket. */
   writeGauges(row: GaugeRow): Promise<void>;
@@ -37,30 +37,35 @@ export interface StatisticsStore {
 
 /** Statistics in a commit. */
 export interface StatisticsBatch {
-  /** Number of this process, never reused. */
+  /** Number of this writer, never reused. */
   readonly writer: number;
-  /** Increases with each batch of the writer. */
+  /** Increases with each batch that the writer creates. */
   readonly number: number;
-  /** When it was composed, Unix milliseconds. */
+  /** When the batch was composed, Unix milliseconds. */
   readonly at: number;
-  /** One per settlement that is written; null if it is not counted. */
+  /** One per settlement that is written; null if the settlement is not counted. */
   readonly settled: readonly (Fact | null)[];
   /** One per publish. */
   readonly published: readonly PublishedCount[];
   readonly rows: readonly BucketRow[];
-  /** Every row of this writer, including these, has counted up to this commit: the earlier journal is not needed. */
+  /**
+   * Every row of this writer, including these rows, has counted up to this commit. The earlier journal is not needed.
+   */
   readonly writtenTo: number;
-  /** Before these rows: the first commit that some row had not counted, and its time. Used by the writer only. */
+  /**
+   * The state before these rows were written: the first commit that some row had not counted, and its time. Used by the
+   * writer only.
+   */
   readonly unwritten: { readonly from: number; readonly since: number };
 }
 
-/** What to count if a publish is stored, and if it is a duplicate. */
+/** What to count if a publish is stored, and what to count if it is a duplicate. */
 export interface PublishedCount {
   readonly accepted: readonly Fact[];
   readonly duplicate: Fact;
 }
 
-/** The facts of a batch whose writes succeeded. */
+/** The facts of those writes of a batch that succeeded. */
 export function factsOf(
   { settled, published }: Pick<StatisticsBatch, "settled" | "published">,
   result: Pick<CommitResult, "settled"> & { readonly publishes: readonly Pick<PublishResult, "kind">[] },
@@ -84,8 +89,8 @@ export interface StatisticsRange {
 }
 
 /**
- * Which counts to read: totals, tenants, or subjects (webhooks or event types); null means all of them. Event types
- * are visible only with their tenant; webhook IDs are globally unique.
+ * Which counts to read: totals, tenants, or subjects (webhooks or event types). Null means all of them. Event types are
+ * visible only together with their tenant; webhook IDs are globally unique.
  */
 export type StatisticsOf =
   | { readonly level: "all" }
@@ -103,7 +108,7 @@ export interface SubjectName {
   readonly subject: string;
 }
 
-/** A query of one kind of buckets. */
+/** A query for one kind of bucket. */
 export interface StatisticsQuery extends StatisticsRange {
   readonly kind: FactKind;
   readonly of: StatisticsOf;
@@ -118,23 +123,23 @@ export interface StatisticsPage {
   readonly next: number | null;
 }
 
-/** What one writer counted in one bucket. */
+/** The counts of one writer in one bucket. */
 export interface StatisticsRow {
   /** Start of the bucket, Unix milliseconds. */
   readonly start: number;
   readonly tenantId: string | null;
   readonly subject: string | null;
-  /** In the format of `Counts.pack`. */
+  /** Encoded in the format of `Counts.pack`. */
   readonly counts: Uint8Array;
 }
 
 /** How complete statistics are. */
 export interface StatisticsProgress {
-  /** Time of the oldest fact that is not in a row yet; null if there is none. Unix milliseconds. */
+  /** Time of the oldest fact that no row contains yet; null if there is none. Unix milliseconds. */
   readonly unwrittenSince: number | null;
   /** Start of the oldest stored minute; null if there is none. Unix milliseconds. */
   readonly countedSince: number | null;
-  /** Hours and days before this are rolled up; Unix milliseconds. */
+  /** Hours and days before this time are rolled up; Unix milliseconds. */
   readonly hoursUntil: number;
   readonly daysUntil: number;
 }

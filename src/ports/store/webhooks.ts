@@ -5,25 +5,25 @@ import type { WebhookHistoryEntry } from "../../domain/webhook-history.ts";
 import type { Page, PageRequest } from "../store.ts";
 import type { WebhookRuntimeState } from "./deliveries.ts";
 
-/** Webhooks, their secrets and their runtime state. Small data, read completely at start. */
+/** Webhooks, their secrets and their runtime state. The data is small and is read completely at start. */
 export interface WebhookStore {
   /**
-   * Creates or replaces a webhook and returns it with its revision. The store assigns the next revision if the
+   * Creates or replaces a webhook, and returns it with its revision. The store assigns the next revision if the
    * configuration or the keys differ from the stored ones. `updatedAt` is set by the caller. A deleted webhook stays
    * deleted, without keys. Its keys, history, audit row and events are written in the same transaction, as with
    * `delete`.
    */
   save(webhook: Webhook, beside?: SavedBeside): Promise<Webhook>;
-  /** Marks it deleted and erases its secrets; upkeep cancels its waiting deliveries in small steps. */
+  /** Marks the webhook as deleted and erases its secrets. Upkeep cancels its waiting deliveries in small steps. */
   delete(id: string, deletedAt: number, beside?: WrittenBeside): Promise<void>;
   /**
    * All webhooks that are not deleted, in order of creation, a page at a time (`after` is the last ID of the previous
    * page).
    */
   page(after: string | null, limit: number): Promise<readonly StoredWebhook[]>;
-  /** The webhooks among these that exist and are not deleted, in any order. */
+  /** Those of these webhooks that exist and are not deleted, in any order. */
   some(ids: readonly string[]): Promise<readonly StoredWebhook[]>;
-  /** History of a webhook, newest first. A bounded number of entries is kept, until the webhook is deleted. */
+  /** History of a webhook, newest first. A limited number of entries is kept until the webhook is deleted. */
   history(query: WebhookHistoryQuery): Promise<Page<StoredHistoryEntry>>;
   /** Replaces the asymmetric keys of a tenant, which its webhooks share (TS16-73). */
   saveTenantKeys(tenantId: string, keys: readonly StoredSecret[]): Promise<void>;
@@ -38,21 +38,21 @@ export interface WebhookStore {
   deletedWithWork(): Promise<readonly string[]>;
 }
 
-/** The audit row and the operational events of a change. */
+/** The audit row and the operational events that are written with a change. */
 export interface WrittenBeside {
   readonly audit?: AuditEntry | undefined;
   readonly events?: readonly OperationalEvent[];
 }
 
-/** The same for a saved change. */
+/** The rows that are written with a saved change. */
 export interface SavedBeside extends Omit<WrittenBeside, "events"> {
-  /** Replaces all signing keys and credentials of the webhook. If omitted, they stay. */
+  /** Replaces all signing keys and credentials of the webhook. If omitted, they are unchanged. */
   readonly secrets?: readonly StoredSecret[];
-  /** A function is called with the saved webhook once it has its revision; it may be called more than once. */
+  /** A function is called with the saved webhook, including its revision. It may be called more than once. */
   readonly events?: WrittenBeside["events"] | ((saved: Webhook) => readonly OperationalEvent[]);
 }
 
-/** History of one webhook: everything, or only configuration revisions. */
+/** Selects the history of one webhook: everything, or only configuration revisions. */
 export interface WebhookHistoryQuery {
   readonly webhookId: string;
   readonly revisionsOnly: boolean;
@@ -64,7 +64,7 @@ export interface StoredHistoryEntry extends WebhookHistoryEntry {
   readonly position: number;
 }
 
-/** A webhook with its keys; `runtime` is null until its first failure or success was written. */
+/** A webhook with its keys. `runtime` is null until the first failure or success was written. */
 export interface StoredWebhook {
   readonly webhook: Webhook;
   readonly secrets: readonly StoredSecret[];
@@ -72,7 +72,7 @@ export interface StoredWebhook {
 }
 
 /**
- * `symmetric` signs `v1`, `x-webhook-v1` and `rfc9421-hmac-sha256`; `ed25519` signs `v1a` and `rfc9421-ed25519`. The
+ * `symmetric` signs `v1`, `x-webhook-v1` and `rfc9421-hmac-sha256`; `ed25519` signs `v1a` and `rfc9421-ed25519`. All
  * others are credentials: a bearer token, an OAuth 2.0 client secret, a JSON object of header names and values, a JSON
  * object `{certificatePem, privateKeyPem}`.
  */
@@ -84,13 +84,13 @@ export type SecretKind =
   | "credential_headers"
   | "client_certificate";
 
-/** An encrypted key. The store never has the plain text. */
+/** An encrypted key. The store never receives the plain text. */
 export interface StoredSecret {
   readonly kind: SecretKind;
   readonly ciphertext: Uint8Array;
   /** Keyed digest of the plain text, for equality only. */
   readonly digest: string;
   readonly createdAt: number;
-  /** Set on the old key of a graceful rotation; the key is not used from then on. */
+  /** Set on the old key of a graceful rotation. The key is not used after this time. */
   readonly expiresAt: number | null;
 }

@@ -4,7 +4,7 @@ import { ManualClock } from "../../engine/manual-clock.fixture.ts";
 import type { LogFields, Logger } from "../../ports/telemetry.ts";
 import { Connection, type Losable } from "./connection.ts";
 
-/** A session that the test ends. */
+/** A session that ends when the test ends it. */
 class FakeSession implements Losable {
   isEnded = false;
   #listener: (reason: string) => void = () => undefined;
@@ -26,7 +26,7 @@ class FakeSession implements Losable {
 interface World {
   readonly clock: ManualClock;
   readonly connection: Connection<FakeSession>;
-  /** Times of the attempts. */
+  /** Times of the connection attempts. */
   readonly attempts: number[];
   readonly sessions: FakeSession[];
   readonly lines: { readonly level: string; readonly fields: LogFields }[];
@@ -71,7 +71,7 @@ function world(): World {
   return made;
 }
 
-/** Advances the clock until `count` more attempts were made. */
+/** Advances the clock until `count` more attempts have been made. */
 async function attempt({ clock, attempts }: World, count: number): Promise<void> {
   const wanted = attempts.length + count;
   for (let step = 0; attempts.length < wanted; step += 1) {

@@ -4,15 +4,17 @@ import { Alarm, type Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Logger } from "../../ports/telemetry.ts";
 
-/** A connection cut by a proxy, or a restarting node, is back soon. WDS-210 sets the longest pause. */
+/** A connection that a proxy closed, or a restarting node, is usually back soon. WDS-210 limits the longest pause. */
 const bounds = { delayMsMin: 500, delayMsMax: 300_000 };
 /**
- * A connection that lives shorter than this counts as a failure; otherwise one that dies at once would be reopened at
- * once, forever.
+ * A connection with a shorter lifetime than this counts as a failure. Otherwise a connection that ends immediately
+ * would be reopened immediately, forever.
  */
 const steadyMs = 10_000;
 
-/** Pauses between attempts to open something that should last. Only what lived for a while counts as a success. */
+/**
+ * Pauses between attempts to open a long-lived resource. Only a resource that lived for a while counts as a success.
+ */
 export class SteadyBackoff {
   readonly #random: Pick<Random, "uniform">;
   readonly #backoff = new Backoff(bounds);
@@ -33,7 +35,7 @@ export class SteadyBackoff {
     return this.#nextMs();
   }
 
-  /** Returns the pause after the end of something that worked for `livedMs`. */
+  /** Returns the pause after the end of a resource that worked for `livedMs`. */
   ended(livedMs: number): number {
     if (livedMs < steadyMs) return this.failed();
     this.#failures = 0;
@@ -49,7 +51,7 @@ export class SteadyBackoff {
 interface ConnectionOptions<Session extends Losable> {
   /** One attempt. Rejects within its own time limit, and soon after `signal` is aborted. */
   readonly connect: (signal: AbortSignal) => Promise<Session>;
-  /** Sets up everything that lives in a session. It handles partial failures itself. */
+  /** Sets up everything that belongs to a session, and handles partial failures itself. */
   readonly up: (session: Session) => Promise<void>;
   readonly down: () => void;
   readonly clock: Clock;
@@ -65,7 +67,7 @@ export interface Losable {
   end(): Promise<void>;
 }
 
-/** An operator should look after this many failed attempts in a row (WDS-212). */
+/** After this many consecutive failed attempts, an operator should investigate (WDS-212). */
 const failuresUntilAlert = 3;
 
 /**
@@ -75,7 +77,7 @@ const failuresUntilAlert = 3;
  *                          └───────────lost────────▶
  *
  * `session` is set only while it is up. A session may be lost during set-up, so each wait is followed by a comparison
- * with the current session. This class knows nothing of RabbitMQ, so that tests need no broker; the sockets are in
+ * with the current session. This class does not depend on RabbitMQ, so that tests need no broker; the sockets are in
  * session.ts.
  */
 export class Connection<Session extends Losable> {
@@ -101,7 +103,7 @@ export class Connection<Session extends Losable> {
     return this.#isUp ? this.#session : null;
   }
 
-  /** Consecutive attempts that failed or brought a connection that did not last. */
+  /** Consecutive attempts that failed or produced a connection that did not last. */
   get failedAttempts(): number {
     return this.#backoff.failures;
   }
@@ -111,7 +113,7 @@ export class Connection<Session extends Losable> {
     return this.#losses;
   }
 
-  /** Makes the first connection. Throws on failure, unlike later attempts. */
+  /** Opens the first connection. Throws on failure, unlike later attempts. */
   async open(): Promise<void> {
     await this.#adopt(await this.#options.connect(this.#closing.signal));
   }

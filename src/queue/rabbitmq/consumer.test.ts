@@ -14,7 +14,7 @@ const quiet = {
 
 type Take = (message: null) => void;
 
-/** A channel on which a limited number of consumers can begin. The test chooses what happens to the next one. */
+/** A channel that accepts a limited number of consumers. The test chooses what happens to the next one. */
 class FakeChannel extends EventEmitter {
   readonly takes: Take[] = [];
   readonly #consumersMax: number;
@@ -49,9 +49,9 @@ const refused = (): Promise<never> => Promise.reject(new Error("404 NOT_FOUND - 
 const unanswered = (): Promise<never> => new Promise(() => undefined);
 
 interface World {
-  /** How often `missed` was called. */
+  /** How many times `missed` was called. */
   readonly missed: () => number;
-  /** Lets time pass until no channels are left. */
+  /** Advances time until no channels are left. */
   readonly pass: () => Promise<void>;
 }
 

@@ -14,20 +14,20 @@ export interface ConsumerOptions {
   readonly topology: Topology;
   readonly publisher: Publisher;
   readonly counters: QueueCounters;
-  /** Limits on hints in hand. Their ratio is the weight: high priority overtakes, and no priority starves (WDS-177). */
+  /**
+   * Maximum number of hints in hand. The ratio of the limits is the weight: high priority overtakes, and no priority
+   * starves (WDS-177).
+   */
   readonly prefetch: Readonly<Record<Priority, number>>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
 }
 
-/**
- * Pause before a hint for another worker goes back to the end of its queue, so that an unwanted hint does not circulate
- * quickly.
- */
+/** Delay before a hint for another worker is requeued, so that a hint that no worker accepts does not loop rapidly. */
 const passOnMsMin = 100;
 const passOnMsMax = 250;
-/** For each step of closing, except waiting for our consumer. */
+/** Time limit for each step of closing, except waiting for our consumer. */
 const goodbyeMsMax = 1_000;
 /** Time limit for restoring deleted queues and their consumers. */
 const restoreMsMax = 10_000;
@@ -42,12 +42,15 @@ export class Consumer {
   readonly #kept: KeptChannel<Channel>;
   /** Calls to our consumer in progress. Closing waits for them without a limit, because they are our own work. */
   readonly #asked = new Set<Promise<unknown>>();
-  /** The same calls including the acknowledgement to the broker. Closing waits only briefly for these. */
+  /**
+   * Calls to our consumer in progress, including the acknowledgement to the broker. Closing waits only briefly for
+   * these.
+   */
   readonly #underWay = new Set<Promise<void>>();
   readonly #pauses = new Set<() => void>();
-  /** Consumers at the broker by priority, including those of a channel that is still being set up. */
+  /** Consumers at the broker, keyed by priority, including those of a channel that is still being set up. */
   readonly #atBroker = new Map<Priority, ConsumerAtBroker>();
-  /** Messages that arrived after `stop` but before the broker cancelled the consumer of their priority. */
+  /** Messages that arrived after `stop` was called but before the broker cancelled the consumer of their priority. */
   readonly #late = new Map<Priority, (() => void)[]>();
   /** Priorities whose consumer was cancelled by the broker and not replaced yet. */
   readonly #deleted = new Set<Priority>();
@@ -67,7 +70,7 @@ export class Consumer {
     });
   }
 
-  /** Whether it should consume hints and cannot. */
+  /** Whether this consumer should consume hints but cannot. */
   get isTroubled(): boolean {
     return this.#kept.isTroubled;
   }
@@ -80,25 +83,25 @@ export class Consumer {
     this.#kept.detach();
   }
 
-  /** Hands over no hints after this call, and resolves when those in hand are handled. Safe to call twice. */
+  /** Hands over no hints after this call, and resolves when those in hand are handled. Safe to call more than once. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
   }
 
   async #stop(): Promise<void> {
-    // Our consumer may call `stop` within its handler, before that call is in `#asked`.
+    // Our consumer may call `stop` within its handler, before the call is recorded in `#asked`.
     await Promise.resolve();
     const cancelled = Promise.all(priorities.map((priority) => this.#cancel(priority)));
     await withDeadline(cancelled, { timeoutMs: goodbyeMsMax, clock: this.#options.clock });
     while (this.#asked.size > 0) await Promise.allSettled(this.#asked);
     for (const end of this.#pauses) end();
-    // Do not wait long for a broker that confirms nothing: unacknowledged messages go to other workers.
+    // Do not wait long for a broker that does not confirm: it redelivers unacknowledged messages to other workers.
     const answered = Promise.all(this.#underWay);
     await withDeadline(answered, { timeoutMs: goodbyeMsMax, clock: this.#options.clock });
     const open = this.#kept.detach();
     if (open === null) return;
-    // When the broker has closed the channel, it has read all acknowledgements on it.
+    // Once the broker has closed the channel, it has read all acknowledgements on it.
     await withDeadline(closeQuietly(open), { timeoutMs: goodbyeMsMax, clock: this.#options.clock });
   }
 
@@ -120,7 +123,7 @@ export class Consumer {
     this.#late.clear();
     this.#deleted.clear();
     const { topology } = this.#options;
-    // Set even if the first attempt fails: a queue it consumed from may be deleted.
+    // Set even if the first attempt fails: a queue that the channel consumed from may be deleted.
     const isFirst = !this.#hasBegun;
     this.#hasBegun = true;
     // The channel may have closed because a queue was deleted.
@@ -135,14 +138,14 @@ export class Consumer {
   async #take(channel: Channel, priority: Priority): Promise<void> {
     const { topology, prefetch } = this.#options;
     const { pool } = this.#consumer;
-    // Applies to each later consumer separately. Later versions refuse a limit for the whole channel.
+    // Applies to each later consumer separately. Later versions of RabbitMQ refuse a limit for the whole channel.
     await channel.prefetch(prefetch[priority]);
     const { consumerTag } = await channel.consume(topology.workQueue(pool, priority), (message) => {
       if (message === null) this.#lostQueue(channel, priority);
       else this.#received(channel, { message, priority });
     });
     this.#atBroker.set(priority, { channel, tag: consumerTag });
-    // `stop` did not see this consumer.
+    // `stop` did not include this consumer.
     if (this.#stopped !== null) await this.#cancel(priority);
   }
 
@@ -168,9 +171,9 @@ export class Consumer {
     const since = clock.monotonicMs();
     try {
       const restored = this.#takeDeleted(channel).then(() => true);
-      // If a queue is deleted while a consumer begins, the broker may never answer.
+      // If a queue is deleted while a consumer is being created, the broker may never respond.
       const isRestored = await withDeadline(restored, { timeoutMs: restoreMsMax, clock });
-      if (isRestored === null) throw new Error("RabbitMQ does not answer in time");
+      if (isRestored === null) throw new Error("RabbitMQ does not respond in time");
       this.#consumer.missed();
     } catch (error) {
       // Replace the channel and everything that belongs to it.
@@ -202,8 +205,8 @@ export class Consumer {
   }
 
   /**
-   * Keeps late messages until the consumer has ended. If they were returned at once, the broker would redeliver them
-   * repeatedly and finally park them.
+   * Keeps late messages until the consumer has ended. If they were returned immediately, the broker would redeliver
+   * them repeatedly and finally park them.
    */
   #hold(channel: Channel, { message, priority }: Received): void {
     const held = this.#late.get(priority) ?? [];
@@ -264,12 +267,12 @@ export class Consumer {
     ifOpen(() => channel.ack(message));
   }
 
-  /** The message was not handled. Later versions do not count this as a failed delivery. */
+  /** The message was not handled. Later versions of RabbitMQ do not count this as a failed delivery. */
   #giveBack(channel: Channel, message: ConsumeMessage): void {
     ifOpen(() => channel.nack(message, false, true));
   }
 
-  /** Handling failed. All versions count this, and park messages that fail too often. */
+  /** Handling failed. All versions of RabbitMQ count this, and park messages that fail too often. */
   #fail(channel: Channel, message: ConsumeMessage): void {
     ifOpen(() => channel.reject(message, true));
   }
@@ -299,7 +302,7 @@ interface Received {
   readonly priority: Priority;
 }
 
-/** A closed channel needs no answer: the broker has requeued unacknowledged messages. */
+/** A closed channel needs no acknowledgement: the broker has requeued unacknowledged messages. */
 function ifOpen(answer: () => void): void {
   try {
     answer();

@@ -32,9 +32,9 @@ export class ConnectTimeout extends Error {
 
 const networkReasons: ReadonlyMap<string, string> = new Map([
   ["ECONNREFUSED", "nothing listens there"],
-  ["ECONNRESET", "the connection was cut"],
-  ["EPIPE", "the connection was cut"],
-  ["ETIMEDOUT", "no answer"],
+  ["ECONNRESET", "the connection was interrupted"],
+  ["EPIPE", "the connection was interrupted"],
+  ["ETIMEDOUT", "no response"],
   ["EHOSTUNREACH", "there is no route to the host"],
   ["ENETUNREACH", "there is no route to the network"],
   ["ENOTFOUND", "the host name is unknown"],
@@ -49,13 +49,13 @@ export function connectError(error: unknown, at: string): WorkQueueSetupError {
   if (error instanceof ConnectTimeout) {
     return new WorkQueueSetupError(
       "no_answer",
-      `${at} accepts connections or drops them, but no RabbitMQ answers in time: check host, port and firewall`,
+      `${at} accepts connections or drops them, but no RabbitMQ server responds in time: check host, port and firewall`,
     );
   }
   if (/ACCESS.REFUSED|Login was refused|SASL mechanism/i.test(text)) {
     return new WorkQueueSetupError(
       "login_refused",
-      `RabbitMQ at ${at} refuses the login: check user and password (guest is let in from the same machine only)`,
+      `RabbitMQ at ${at} refuses the login: check user and password (guest may log in only from the same machine)`,
     );
   }
   // amqplib does not say why the broker closed the connection at this step, so the message lists all causes.
@@ -63,7 +63,7 @@ export function connectError(error: unknown, at: string): WorkQueueSetupError {
     return new WorkQueueSetupError(
       "virtual_host",
       `RabbitMQ refuses the virtual host of ${at}: create it (rabbitmqctl add_vhost), give the user access ` +
-        `(rabbitmqctl set_permissions -p vhost user ".*" ".*" ".*"), and check limits of connections`,
+        `(rabbitmqctl set_permissions -p vhost user ".*" ".*" ".*"), and check connection limits`,
     );
   }
   if (/certificate|\bSSL|\bTLS|CERT/.test(`${code} ${text}`)) {
@@ -94,7 +94,7 @@ export function declareError(error: unknown, what: string): WorkQueueSetupError 
     case replyCodes.preconditionFailed:
       return new WorkQueueSetupError(
         "mismatch",
-        `${what} exists with other properties (${reasonIn(text)}): delete it, which loses no event, or choose another ` +
+        `${what} exists with different properties (${reasonIn(text)}): delete it, which loses no event, or choose another` +
           "POSTHORN_QUEUE_PREFIX",
       );
     case replyCodes.accessRefused:
@@ -110,10 +110,10 @@ export function declareError(error: unknown, what: string): WorkQueueSetupError 
   }
 }
 
-/** AMQP 0-9-1 reply codes (specification, section 1.2). */
+/** Reply codes of AMQP 0-9-1 (specification, section 1.2). */
 const replyCodes = { accessRefused: 403, notFound: 404, preconditionFailed: 406 } as const;
 
-/** The broker's text, such as `inequivalent arg 'x-max-length' for queue …`. It contains no credentials. */
+/** The broker's message, such as `inequivalent arg 'x-max-length' for queue …`. It contains no credentials. */
 function reasonIn(text: string): string {
   return /with message "(?:[A-Z_]+ - )?(.+)"$/s.exec(text)?.[1] ?? text;
 }
@@ -123,7 +123,7 @@ function replyCodeOf(error: unknown): number | null {
   return typeof error.code === "number" ? error.code : null;
 }
 
-/** Whether the system refused the socket, for lack of an address or file handles, or because of a firewall. */
+/** Whether the system refused the socket because of a missing address, exhausted file handles, or a firewall. */
 function isSocketRefused(error: unknown): boolean {
   return error instanceof Error && "syscall" in error && error.syscall === "connect";
 }

@@ -6,7 +6,7 @@ import { InFlight } from "./publisher.ts";
 interface World {
   readonly clock: ManualClock;
   readonly inFlight: InFlight;
-  /** Seconds after the start at which `unanswered` was called. */
+  /** When `unanswered` was called, in seconds after the start. */
   readonly complaints: number[];
   readonly pass: (seconds: number) => void;
 }

@@ -16,7 +16,7 @@ export interface KeptChannelOptions<Kind extends Channel> {
   readonly log: Logger;
 }
 
-/** A quorum queue without a majority never answers, although the connection stays up. */
+/** A quorum queue without a majority never responds, although the connection stays up. */
 const setUpMsMax = 10_000;
 
 /**
@@ -57,12 +57,12 @@ export class KeptChannel<Kind extends Channel> {
     return this.#latest === channel;
   }
 
-  /** Whether it should be ready and is not, and not only because it was just requested. */
+  /** Whether the channel should be ready but is not, and not only because it was just requested. */
   get isTroubled(): boolean {
     return !this.#isReady && this.#backoff.failures > 0;
   }
 
-  /** Resolves after the first attempt, even if that failed and more will follow. */
+  /** Resolves after the first attempt, even if that attempt failed and more will follow. */
   attach(connection: ChannelModel): Promise<void> {
     this.detach();
     this.#connection = connection;
@@ -70,7 +70,8 @@ export class KeptChannel<Kind extends Channel> {
   }
 
   /**
-   * Call when the connection is lost or the channel is no longer needed. Returns the channel, for the caller to close.
+   * Call when the connection is lost or the channel is no longer needed. Returns the channel, which the caller must
+   * close.
    */
   detach(): Kind | null {
     const latest = this.#latest;
@@ -81,7 +82,7 @@ export class KeptChannel<Kind extends Channel> {
     return latest;
   }
 
-  /** Replaces a channel that is open but unusable since that time (monotonic ms), after a pause. */
+  /** Replaces a channel that is open but has been unusable since the given time (monotonic ms), after a pause. */
   giveUp(reason: string, since: number): void {
     const connection = this.#connection;
     if (connection === null || !this.#isReady) return;
@@ -105,11 +106,11 @@ export class KeptChannel<Kind extends Channel> {
         setUp(channel).then(() => true),
         { timeoutMs: setUpMsMax, clock },
       );
-      if (isSetUp === null) throw new Error("RabbitMQ does not answer in time");
+      if (isSetUp === null) throw new Error("RabbitMQ does not respond in time");
       if (this.#latest !== channel) throw new Error(reason);
       this.#isReady = true;
     } catch (error) {
-      // If the connection is lost or the channel is closed already, another path starts the next attempt.
+      // If the connection is lost or the channel is already closed, another path starts the next attempt.
       if (this.#connection !== connection) return;
       const reason = messageOf(error);
       const failures = this.#backoff.failures;
@@ -124,7 +125,7 @@ export class KeptChannel<Kind extends Channel> {
     const wasReady = this.#isReady;
     this.#latest = null;
     this.#isReady = false;
-    // An attempt in progress fails without our help.
+    // An attempt in progress fails on its own.
     if (!wasReady) return;
     const { name, clock, log } = this.#options;
     const connection = this.#connection;
@@ -147,11 +148,11 @@ export class KeptChannel<Kind extends Channel> {
   }
 }
 
-/** Unacknowledged messages go back to their queue. */
+/** Unacknowledged messages are requeued. */
 export async function closeQuietly(channel: Channel): Promise<void> {
   try {
     await channel.close();
   } catch {
-    // It was closed already.
+    // The channel was already closed.
   }
 }

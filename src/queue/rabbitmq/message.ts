@@ -1,11 +1,13 @@
 import { tryParseJson } from "../../domain/json/json-text.ts";
 import { type LaneKey, orderingGuarantees } from "../../domain/webhook.ts";
 
-/** Of the message body. Readers park messages of unknown versions, so that a newer program can read them later. */
+/**
+ * Version of the message body. Readers park messages of unknown versions, so that a newer program can read them later.
+ */
 const version = 1;
-/** Far more than we ever send. Parsing a larger foreign message would waste memory. */
+/** Far larger than any message of ours. Parsing a larger foreign message would waste memory. */
 const bodyBytesMax = 1_048_576;
-/** Limit per message; more lanes go into several messages. */
+/** Maximum number of lanes per message; more lanes are split into several messages. */
 export const lanesPerMessageMax = 500;
 
 export type DecodedLanes =

@@ -16,28 +16,28 @@ export interface RabbitMqQueueOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Pick<Telemetry, "log">;
-  /** Resolves the broker's name instead of the system's resolver. */
+  /** Resolves the broker's name, in place of the system's resolver. */
   readonly lookup?: LookupFunction;
   /** Time limit for each attempt to connect. */
   readonly connectTimeoutMs?: number;
-  /** Limit on messages in flight. A single call with more is always refused. */
+  /** Maximum number of messages in flight. A single call with more messages is always refused. */
   readonly unconfirmedMax?: number;
   /** Limit on hints in hand, per priority. */
   readonly prefetch?: Readonly<Record<Priority, number>>;
 }
 
-/** Enough for name resolution, TLS and a login on a distant broker. */
+/** Long enough for name resolution, TLS and a login on a distant broker. */
 const connectTimeoutMsDefault = 6_000;
-/** Together with the connect timeout under ten seconds, so that the operator sees a failed start quickly. */
+/** Together with the connect timeout less than ten seconds, so that the operator sees a failed start quickly. */
 const setupMsMax = 3_000;
 /**
- * At a few hundred bytes each, this limits memory to some megabytes while the broker is slow. Beyond it, callers use
- * another path.
+ * At a few hundred bytes each, this limits memory to a few megabytes while the broker is slow. Beyond the limit,
+ * callers use another path.
  */
 const unconfirmedMaxDefault = 5_000;
 /**
- * Each is twice the next lower one. If hints wait in all three queues, a worker handles them in this ratio: high
- * overtakes, and low is never left out (WDS-177). A hint is in hand only for a statement or two, and other workers
+ * Each limit is twice the next lower one. If hints wait in all three queues, a worker handles them in this ratio: high
+ * overtakes, and low never starves (WDS-177). A hint is in hand only for one or two statements, and other workers
  * cannot see it during that time.
  */
 const prefetchDefault: Readonly<Record<Priority, number>> = { high: 32, normal: 16, low: 8 };
@@ -76,7 +76,7 @@ export async function openRabbitMqQueue(options: RabbitMqQueueOptions): Promise<
   return queue;
 }
 
-/** Checks the right to declare queues, which shows only on a real declaration. */
+/** Checks the permission to declare queues, which only a real declaration reveals. */
 async function proveRights(
   session: Session,
   topology: Topology,
@@ -92,7 +92,7 @@ async function proveRights(
     if ((await withDeadline(declared, { timeoutMs: setupMsMax, clock })) === true) return;
     throw new WorkQueueSetupError(
       "no_answer",
-      `RabbitMQ at ${at} does not declare a queue in time: check that a majority of its nodes runs and that no alarm is on`,
+      `RabbitMQ at ${at} does not declare a queue in time: check that a majority of its nodes is running and that no alarm is active`,
     );
   } catch (error) {
     await session.end();

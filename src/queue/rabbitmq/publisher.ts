@@ -12,7 +12,7 @@ import type { Topology } from "./topology.ts";
 
 interface InFlightOptions {
   readonly clock: Clock;
-  /** A message sent at that time (monotonic ms) is not confirmed. Called again while that lasts. */
+  /** Called when a message sent at `since` (monotonic ms) is not confirmed. Called again while it stays unconfirmed. */
   readonly unanswered: (since: number) => void;
 }
 
@@ -25,7 +25,7 @@ const confirmMsMax = 10_000;
  */
 export class InFlight {
   readonly #options: InFlightOptions;
-  /** In the order they were sent. */
+  /** In the order in which they were sent. */
   readonly #messages = new Set<InFlightMessage>();
   #excusedAt = -Infinity;
   readonly #alarm: Alarm;
@@ -39,7 +39,7 @@ export class InFlight {
     return this.#messages.size;
   }
 
-  /** Returns the function to call with the answer; only the first call counts. */
+  /** Returns the function to call with the broker's reply; only the first call counts. */
   add(answered: (isTaken: boolean) => void): (isTaken: boolean) => void {
     const message = { sentAt: this.#options.clock.monotonicMs(), answered };
     this.#messages.add(message);
@@ -47,12 +47,12 @@ export class InFlight {
     return (isTaken) => this.#settle(message, isTaken);
   }
 
-  /** Restarts the time limit: until now there was a reason for missing answers. */
+  /** Restarts the time limit: until now there was a reason for missing confirmations. */
   excuse(): void {
     this.#excusedAt = this.#options.clock.monotonicMs();
   }
 
-  /** Fails all messages in flight, because no answer will come. */
+  /** Fails all messages in flight, because no confirmation will arrive. */
   fail(): void {
     for (const message of [...this.#messages]) this.#settle(message, false);
   }
@@ -82,8 +82,8 @@ interface InFlightMessage {
 }
 
 /**
- * Hints waiting to be sent: until the end of the turn, or until the queues of their pool are declared. A lane is stored
- * once per pool with its highest requested priority, because one hint makes a worker empty the lane.
+ * Hints waiting to be sent: until the end of the event loop turn, or until the queues of their pool are declared. A
+ * lane is stored once per pool with its highest requested priority, because one hint makes a worker empty the lane.
  */
 export class Outbox {
   readonly #pools = new Map<string, Map<string, WorkHint>>();
@@ -144,21 +144,21 @@ export interface QueueCounters {
 interface PublisherOptions {
   readonly topology: Topology;
   readonly counters: QueueCounters;
-  /** Limit on hints and messages that were sent and not confirmed, or that wait to be sent. */
+  /** Maximum number of hints and messages that were sent and not confirmed, or that wait to be sent. */
   readonly unconfirmedMax: number;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
 }
 
-/** How much of an unreadable message is stored. */
+/** Maximum length of an unreadable message that is stored. */
 const parkedBytesMax = 65_536;
 const contentType = "application/json";
 
 /**
  * Sends over one channel with publisher confirms. The number of messages in flight is bounded. Beyond the bound, and
- * while the broker is unavailable or does not confirm, every call is refused at once; so memory stays flat and callers can use
- * another path.
+ * while the broker is unavailable or does not confirm, every call is refused immediately; so memory stays flat and callers
+ * can use another path.
  *
  * A hint passes through the outbox (one turn), then is in flight, then confirmed. The broker also confirms messages for
  * which it found no queue, but returns them first (`mandatory`); then the queue is declared again.
@@ -167,7 +167,7 @@ export class Publisher {
   readonly #options: PublisherOptions;
   readonly #kept: KeptChannel<ConfirmChannel>;
   readonly #outbox = new Outbox();
-  /** Prefix of this process's message ids, by which a parked message can be traced. */
+  /** Prefix of this process's message ids, which identifies the origin of a parked message. */
   readonly #origin: string;
   #session: Session | null = null;
   #sequence = 0;
@@ -212,7 +212,7 @@ export class Publisher {
     this.#drop(this.#outbox.clear());
   }
 
-  /** Accepts all hints or none. Hints of one lane that wait in the same turn are merged. */
+  /** Accepts all hints or none. Hints for the same lane that are queued in the same event loop turn are merged. */
   send(hints: readonly WorkHint[]): boolean {
     const { topology, unconfirmedMax, clock } = this.#options;
     if (!this.isReady || this.underWay + hints.length > unconfirmedMax) return false;
@@ -239,7 +239,9 @@ export class Publisher {
     return true;
   }
 
-  /** Sends the hint to the end of its queue. May exceed the bound, because the consumer then holds one hint fewer. */
+  /**
+   * Requeues the hint at the end of its queue. May exceed the bound, because the consumer then holds one hint fewer.
+   */
   sendAgain(hint: WorkHint): Promise<boolean> {
     return new Promise((resolve) => this.#sendHint(hint, resolve));
   }
@@ -266,7 +268,7 @@ export class Publisher {
     });
   }
 
-  /** Sends waiting hints and resolves when all are confirmed. The caller limits the time. */
+  /** Sends waiting hints and resolves when all are confirmed. The caller must limit the time. */
   async flushed(): Promise<void> {
     this.#flush();
     if (this.underWay === 0 || !this.isReady) return;
@@ -327,7 +329,7 @@ export class Publisher {
     try {
       channel.publish(exchange, key, body, stamped, (error) => confirmed(error === null));
     } catch {
-      // The channel is closing, and the event has not reached us yet.
+      // The channel is closing, and its event has not been emitted yet.
       confirmed(false);
     }
   }

@@ -68,7 +68,7 @@ interface ListenerOptions {
   readonly log: Logger;
 }
 
-/** How often to verify that notifications still arrive. While they do, the worker polls only every 30 s. */
+/** Interval for verifying that notifications still arrive. While they do, the worker polls only every 30 s. */
 const bindAgainMs = 10_000;
 
 /** Receives notifications for this process's worker number, over a queue that is deleted with its consumer. */
@@ -159,10 +159,10 @@ class Listener {
   }
 }
 
-/** State of the connection, for metrics and operators. Numbers are totals since the start unless they say otherwise. */
+/** State of the connection, for metrics and operators. Numbers are totals since the start unless stated otherwise. */
 interface RabbitMqStatus extends Readonly<QueueCounters> {
   readonly isConnected: boolean;
-  /** The broker is short of memory or disk and blocks publishing. */
+  /** Whether the broker is short of memory or disk and blocks publishing. */
   readonly isBlocked: boolean;
   /** Current number of consecutive failed attempts (WDS-212). */
   readonly failedAttempts: number;
@@ -188,9 +188,9 @@ interface QueueSettings {
   readonly log: Logger;
 }
 
-/** Depths are read for metrics, which do not wait long. */
+/** Time limit for reading queue depths: metrics must not wait long. */
 const depthMsMax = 3_000;
-/** Hints that are not sent at the end are only late: the reannouncer repeats them. */
+/** Hints that are not sent at shutdown are only delayed: the reannouncer repeats them. */
 const flushMsMax = 2_000;
 
 /**
@@ -211,7 +211,7 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
   readonly #publisher: Publisher;
   readonly #listener: Listener;
   readonly #connection: Connection<Session>;
-  /** The connection to consume from, or null while there is none. */
+  /** The connection to consume from, or null if there is no connection. */
   #receiving: ChannelModel | null = null;
   #work: WorkConsumer | null = null;
   #consumer: Consumer | null = null;
@@ -234,7 +234,10 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
     });
   }
 
-  /** Throws WorkQueueSetupError when no connection is made in time. Later connections are made automatically. */
+  /**
+   * Throws WorkQueueSetupError if no connection is established in time. Later connections are established
+   * automatically.
+   */
   open(): Promise<void> {
     return this.#connection.open();
   }

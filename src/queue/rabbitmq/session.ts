@@ -4,7 +4,7 @@ import type { ChannelModel, connect, Options } from "amqplib";
 import { type Clock, withDeadline } from "../../ports/clock.ts";
 import { connectError, ConnectTimeout, WorkQueueSetupError } from "./errors.ts";
 
-/** The broker's address and our credentials. */
+/** Address of the broker, and our credentials. */
 interface Address {
   /** `host:port/vhost`, for messages: without user and password. */
   readonly at: string;
@@ -20,8 +20,8 @@ interface TlsFiles {
 }
 
 /**
- * Seconds, unless the address sets another value. Short enough to notice a dead broker within half a minute, long
- * enough for a busy one. The broker's own default is a minute.
+ * Heartbeat in seconds, unless the address sets another value. Short enough to notice a dead broker within half a
+ * minute, long enough for a busy one. The broker's own default is a minute.
  */
 const heartbeatSDefault = 10;
 const heartbeatSMax = 300;
@@ -32,7 +32,7 @@ const defaultPorts = { amqp: 5672, amqps: 5671 } as const;
 const example = "amqp://user:password@host:5672/vhost";
 const parameters: ReadonlySet<string> = new Set(["heartbeat", "cacertfile", "certfile", "keyfile"]);
 
-/** Checks the form of the URL. Error messages never contain the URL, because it holds the password. */
+/** Validates the form of the URL. Error messages never contain the URL, because it contains the password. */
 export function parseAddress(url: string): Address {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed === null || !/^amqps?:$/.test(parsed.protocol) || parsed.hostname === "") {
@@ -40,7 +40,7 @@ export function parseAddress(url: string): Address {
       `the address of RabbitMQ is not a URL like ${example}, with special characters of the password percent-encoded`,
     );
   }
-  // User and password end at the first / ? or #. What follows would be shown as host and virtual host.
+  // User and password end at the first / ? or #. What follows would be displayed as host and virtual host.
   if (parsed.hash !== "" || /@/.test(parsed.pathname + parsed.search)) {
     throw invalid(
       "the address of RabbitMQ has a misplaced @ or #: write special characters of user, password and " +
@@ -67,7 +67,7 @@ export function parseAddress(url: string): Address {
       port,
       username: hasUser ? decoded(parsed.username) : "guest",
       password: hasUser ? decoded(parsed.password) : "guest",
-      // amqplib decodes it once more.
+      // amqplib decodes it again.
       vhost: encodeURIComponent(vhost),
       heartbeat: heartbeatOf(parsed),
       frameMax: frameBytesMax,
@@ -94,7 +94,7 @@ function decoded(part: string): string {
     return decodeURIComponent(part);
   } catch {
     throw invalid(
-      "user, password or virtual host in the address of RabbitMQ have a % that is not written as %25",
+      "user, password or virtual host in the address of RabbitMQ contains a % that is not written as %25",
     );
   }
 }
@@ -123,21 +123,21 @@ interface SessionOptions {
 }
 
 /**
- * Two connections that live and die together. A broker that is short of memory or disk stops reading from connections
- * that publish. On a single connection, the acknowledgements that would relieve the broker would be stuck behind unread
- * messages.
+ * Two connections that are opened and closed together. A broker that is short of memory or disk stops reading from
+ * connections that publish. On a single connection, the acknowledgements that would relieve the broker would be stuck
+ * behind unread messages.
  */
 export interface Session {
   readonly sending: ChannelModel;
   readonly receiving: ChannelModel;
-  /** The broker currently blocks publishing. */
+  /** Whether the broker currently blocks publishing. */
   readonly isBlocked: boolean;
-  /** Called once, when the session ends for another reason than `end`. */
+  /** Called once, when the session ends for a reason other than `end`. */
   onLost(listener: (reason: string) => void): void;
   end(): Promise<void>;
 }
 
-/** Time limit for closing politely. */
+/** Time limit for an orderly close. */
 const goodbyeMsMax = 1_000;
 /** The first version whose quorum queues have all the features that we use. */
 const oldestVersion = { major: 3, minor: 10 } as const;
@@ -184,7 +184,7 @@ class Sockets {
     if (this.#lostBecause !== null) listener(this.#lostBecause);
   }
 
-  /** From now on the end of a connection is intended, and not a reason to end the other one. */
+  /** From now on the end of a connection is intentional, and not a reason to end the other one. */
   expectEnd(): void {
     this.#isExpected = true;
   }
@@ -217,10 +217,10 @@ async function connectBoth(options: SessionOptions, sockets: Sockets): Promise<C
     return connection;
   };
   const both = Promise.all([connect("sending"), connect("receiving")]);
-  // When the time is up, the sockets are closed. Ignore the failures of connections still in progress.
+  // When the time is up, the sockets are closed. Ignore the failures of connections still being opened.
   both.catch(() => undefined);
   const connected = await withDeadline(both, { timeoutMs: connectTimeoutMs, clock });
-  if (connected === null) throw new ConnectTimeout("no answer in time");
+  if (connected === null) throw new ConnectTimeout("no response in time");
   const [sending, receiving] = connected;
   const { product, version } = sending.connection.serverProperties;
   judgeVersion(product, version, address.at);
@@ -228,7 +228,7 @@ async function connectBoth(options: SessionOptions, sockets: Sockets): Promise<C
 }
 
 /**
- * Other products speak AMQP too and use other version numbers. Their missing features show when queues are declared.
+ * Other products also support AMQP and use other version numbers. If they lack features, declaring the queues fails.
  */
 function judgeVersion(product: unknown, version: unknown, at: string): void {
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(String(version)) ?? [];
@@ -239,7 +239,7 @@ function judgeVersion(product: unknown, version: unknown, at: string): void {
   if (!isOlder) return;
   throw new WorkQueueSetupError(
     "too_old",
-    `RabbitMQ at ${at} has version ${String(version)}: 3.10 or later is needed`,
+    `RabbitMQ at ${at} has version ${String(version)}: 3.10 or later is required`,
   );
 }
 
@@ -249,7 +249,7 @@ interface TlsMaterial {
   readonly key?: Buffer;
 }
 
-/** Read for each connection, so that a renewed certificate needs no restart. */
+/** Read for each connection, so that a renewed certificate does not require a restart. */
 async function readTlsFiles({ cacertfile, certfile, keyfile }: TlsFiles): Promise<TlsMaterial> {
   const read = async (path: string): Promise<Buffer> => {
     try {

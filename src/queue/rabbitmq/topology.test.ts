@@ -7,7 +7,7 @@ import { Topology } from "./topology.ts";
 
 const silent = (): void => undefined;
 
-/** A connection whose broker answers when the test says so, and that counts its channels. */
+/** A connection whose broker replies when the test allows it. Counts its channels. */
 function slowConnection() {
   const answered = Promise.withResolvers<{ readonly messageCount: number }>();
   let channels = 0;

@@ -8,19 +8,22 @@ import { declareError } from "./errors.ts";
 import { closeQuietly } from "./kept-channel.ts";
 
 /**
- * Limit on hints in one queue of a pool. More are refused, so that a pool without workers cannot fill the broker: the
- * reannouncer announces the same lanes repeatedly.
+ * Maximum number of hints in one queue of a pool. Further hints are refused, so that a pool without workers cannot fill
+ * the broker: the reannouncer announces the same lanes repeatedly.
  */
 const noticesMax = 100_000;
 /**
- * A hint is parked after its worker was lost this often with it in hand. A worker that dies counts for all hints it
- * had.
+ * A hint is parked after this many workers were lost while they held it. A worker that dies counts for all hints it
+ * held.
  */
 const deliveriesMax = 10;
-/** The oldest are dropped first. */
+/** The oldest messages are dropped first. */
 const parkedMax = 10_000;
 const parkedBytesMax = 67_108_864;
-/** Parked hints are there for inspection, which may count as a delivery. Later versions default to a limit of 20. */
+/**
+ * Parked hints are kept for inspection, which may count as a delivery. Later versions of RabbitMQ default to a limit of
+ * 20.
+ */
 const parkedDeliveriesMax = 1_000_000;
 /** Notifications that a worker has not received within this time, or beyond this number, are useless. */
 const notifiedTtlMs = 60_000;
@@ -30,7 +33,7 @@ const notifiedMax = 1_000;
  * rights or names.
  */
 const refusedMs = 30_000;
-/** A quorum queue without a majority never answers; electing a leader takes less time. */
+/** A quorum queue without a majority never responds; electing a leader takes less time. */
 const declareMsMax = 10_000;
 
 export interface TopologyOptions {
@@ -41,7 +44,7 @@ export interface TopologyOptions {
 
 /**
  * The queues, their names and how they are declared. All versions from 3.10 to 4.x accept these arguments. Each is set
- * explicitly, because defaults differ. The broker refuses a queue that exists with other arguments, so they must not
+ * explicitly, because defaults differ. The broker refuses a queue that exists with different arguments, so they must not
  * change while the prefix stays the same.
  *
  *   <prefix>.work.<pool>.<high|normal|low>   quorum; for any worker of the pool; through the default exchange
@@ -81,7 +84,7 @@ export class Topology {
     return `${this.#options.prefix}.worker.${worker}.${random}`;
   }
 
-  /** The work that a queue is for, if `ensure` was called for it. */
+  /** The work that a queue serves, if `ensure` was called for it. */
   workOf(queue: string): WorkOfQueue | null {
     return this.#workOf.get(queue) ?? null;
   }
@@ -100,15 +103,15 @@ export class Topology {
     return this.#pools.get(pool)?.kind === "declared";
   }
 
-  /** Whether its queues could not be declared recently. */
+  /** Whether the queues of the pool could recently not be declared. */
   isRefused(pool: string): boolean {
     const state = this.#pools.get(pool);
     return state?.kind === "refused" && state.until > this.#options.clock.monotonicMs();
   }
 
   /**
-   * Marks the queues of a pool as possibly missing. Does nothing while they are being declared: the broker could answer
-   * a second, parallel declaration before the queue has a leader.
+   * Marks the queues of a pool as possibly missing. Does nothing while they are being declared: the broker could reply
+   * to a second, parallel declaration before the queue has a leader.
    */
   forget(pool: string): void {
     if (this.#pools.get(pool)?.kind !== "declaring") this.#pools.set(pool, { kind: "unknown" });
@@ -138,8 +141,8 @@ export class Topology {
   }
 
   /**
-   * Checks that work queues may be declared; their dead lettering requires a separate right. Leaves nothing behind.
-   * Throws WorkQueueSetupError.
+   * Checks that work queues may be declared, because their dead lettering requires a separate permission. Removes what
+   * it declares. Throws WorkQueueSetupError.
    */
   async rehearse(channel: Channel, random: string): Promise<void> {
     const queue = this.workerQueue(0, random);
@@ -157,7 +160,7 @@ export class Topology {
   }
 
   /**
-   * Counts the waiting hints of a pool. Never declares: the broker would answer a declaration parallel to that of
+   * Counts the waiting hints of a pool. Never declares: the broker would reply to a declaration parallel to that of
    * `ensure` before the queue has a leader, and hints sent then would be lost. Throws, and closes the channel, when a
    * queue is missing.
    */
@@ -200,7 +203,7 @@ export class Topology {
         return true;
       });
       const isDeclared = await withDeadline(declaring, { timeoutMs: declareMsMax, clock });
-      if (isDeclared === null) throw new Error("RabbitMQ does not answer in time");
+      if (isDeclared === null) throw new Error("RabbitMQ does not respond in time");
       if (this.#connection === connection) this.#pools.set(pool, { kind: "declared" });
     } catch (error) {
       if (this.#connection === connection && connection !== null) {
@@ -249,7 +252,7 @@ const parkedQueueOptions: Options.AssertQueue = {
 };
 
 const workerQueueArguments = {
-  // Set explicitly, because a virtual host may have another default type, which cannot be exclusive.
+  // Set explicitly, because a virtual host may have a different default type, which cannot be exclusive.
   "x-queue-type": "classic",
   "x-message-ttl": notifiedTtlMs,
   "x-max-length": notifiedMax,
@@ -277,7 +280,7 @@ export async function withChannel<Result>(
   work: (channel: Channel) => Promise<Result>,
 ): Promise<Result> {
   const channel = await connection.createChannel();
-  // The error event needs no handling: the call that caused it rejects as well.
+  // The error event needs no handling, because the call that caused it also rejects.
   channel.on("error", () => undefined);
   try {
     return await work(channel);

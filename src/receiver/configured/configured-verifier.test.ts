@@ -1,4 +1,4 @@
-/** A stored configuration produces exactly one verifier, or a list of its problems. */
+/** A stored configuration results in either one verifier or a list of its problems. */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { suite, test } from "node:test";
@@ -117,7 +117,7 @@ suite("invalid values are reported with their path", () => {
   test("contradicting options are reported with the names of the configuration", () => {
     const hmac = { type: "hmac", header: "X-Signature", secrets: ["hush"] };
     for (const [more, expected] of [
-      [{ signed: "{timestamp}.{body}" }, /^\/signed: signed must contain \{timestamp\} exactly if/],
+      [{ signed: "{timestamp}.{body}" }, /^\/signed: signed must contain \{timestamp\} if and only if/],
       [{ signed: "{timestamp}" }, /^\/signed: signed must contain \{body\}/],
       [{ signed: "{host}{body}" }, /^\/signed: signed: \{host\} is not one of/],
       [{ timestamp_header: "X-Time" }, /signed must contain \{timestamp\}/],
@@ -129,7 +129,7 @@ suite("invalid values are reported with their path", () => {
       assert.match(problemsOf({ ...hmac, ...more })[0] ?? "", expected, JSON.stringify(more));
     assert.match(
       problemsOf({ type: "api_key", secrets: ["x"] })[0] ?? "",
-      /^\/header: give either header or query/,
+      /^\/header: set either header or query/,
     );
     assert.match(problemsOf({ type: "basic", username: "a:b", secrets: ["x"] })[0] ?? "", /^\/username: /);
   });
@@ -290,7 +290,7 @@ suite("compositions", () => {
     assert.equal(answer.eventType, "push");
     assert.ok(source.forwardHeaders.includes("X-GitHub-Event"));
     const refused = received(source, messageOf(delivery, `${body} `));
-    // The more informative of the two: Stripe misses its header, GitHub's signature does not match.
+    // The more informative of two failures: the Stripe header is missing, and GitHub's signature does not match.
     assert.equal(refused.kind === "rejected" && refused.cause, "no_matching_signature");
   });
 

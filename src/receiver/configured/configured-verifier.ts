@@ -34,7 +34,7 @@ function anyOfSources(sources: readonly SourceVerifier[]): SourceVerifier {
   return {
     ...common("any_of", sources, anyOf),
     isUnverified: sources.some(({ isUnverified }) => isUnverified),
-    // It is not known beforehand which of them accepts.
+    // It is not known beforehand which of the verifiers accepts.
     vouchesFor: (place) => sources.every((source) => source.vouchesFor(place)),
     receive: (message, now) => firstAccepted(sources, (source) => source.receive(message, now)),
   };
@@ -73,7 +73,7 @@ function receiveByAll(
   );
 }
 
-/** A challenge is only answered if the others accept its message. */
+/** A challenge is answered only if the other verifiers accept its message. */
 function both(left: Exclude<Received, { readonly kind: "rejected" }>, right: Received): Received {
   if (right.kind === "rejected" || left.kind === "challenge") return right.kind === "rejected" ? right : left;
   if (right.kind === "challenge") return right;
@@ -196,11 +196,11 @@ export type ConfiguredVerifier =
 const compositions: Readonly<Record<string, { readonly title: string; readonly fields: Fields }>> = {
   any_of: {
     title: "Any of several",
-    fields: { verifiers: verifiers("One of them has to accept a message.") },
+    fields: { verifiers: verifiers("One of these verifiers has to accept a message.") },
   },
   all_of: {
     title: "All of several",
-    fields: { verifiers: verifiers("All of them have to accept a message.") },
+    fields: { verifiers: verifiers("All of these verifiers have to accept a message.") },
   },
 };
 
@@ -222,7 +222,7 @@ export const verificationTypes: readonly {
 }));
 
 /**
- * Creates a verifier from a stored configuration. For programs that keep endpoints as data, such as Posthorn's gateway.
+ * Creates a verifier from a stored configuration. For programs that store endpoints as data, such as Posthorn's gateway.
  *
  * ```json
  * { "type": "github", "secrets": ["…"] }
@@ -235,8 +235,8 @@ export const verificationTypes: readonly {
  *
  * `type` is a provider's name, a scheme (`standard_webhooks`, `x_webhook`, `http_signatures`, `hmac`, `basic`,
  * `api_key`, `bearer`, `client_certificate`), a composition (`any_of`, `all_of`) or `none`, which must be given
- * explicitly. `verificationTypes` lists all with their fields. Unknown or invalid settings are reported as problems
- * with their location; no verifier is created then, and nothing is thrown.
+ * explicitly. `verificationTypes` lists all types with their fields. Unknown or invalid settings are reported as problems
+ * with their location; in that case no verifier is created, and nothing is thrown.
  */
 export function verifierFromConfiguration(
   configuration: unknown,
@@ -255,7 +255,7 @@ export function verifierFromConfiguration(
 
 /**
  * The configuration with every secret replaced by the result of `replace`: masked for a listing, or sealed. Public
- * keys, names and addresses stay. Anything that is not a configuration is returned unchanged.
+ * keys, names and addresses stay unchanged. A value that is not a configuration is returned unchanged.
  */
 export function withSecrets(configuration: unknown, replace: (secret: string) => string): unknown {
   const given = objectOf(configuration);
@@ -287,7 +287,8 @@ export function weakSecretProblems(configuration: unknown, at = ""): readonly Co
   const fields = fieldsOf(type);
   return Object.entries(given).flatMap(([name, value]) => {
     const { isSecret = false, kind = "text" } = fields[name] ?? {};
-    // Fields of kind `texts` hold the secrets of messages; Meta's verify token does not authenticate messages.
+    // Fields of kind `texts` hold the secrets that authenticate messages; Meta's verify token does not authenticate
+    // messages.
     if (!isSecret || kind !== "texts") return [];
     const texts: readonly unknown[] = Array.isArray(value) ? value : [value];
     return texts.flatMap((text, index) =>
@@ -295,7 +296,7 @@ export function weakSecretProblems(configuration: unknown, at = ""): readonly Co
         ? [
             {
               pointer: `${at}/${name}${Array.isArray(value) ? `/${index}` : ""}`,
-              detail: `a secret must have at least ${secretLengthMin} characters; use a long random text`,
+              detail: `a secret must have at least ${secretLengthMin} characters; use a long random string`,
             },
           ]
         : [],
@@ -320,7 +321,7 @@ interface Building {
   readonly at: string;
   readonly depth: number;
   readonly problems: ConfigurationProblem[];
-  /** Verifiers so far. Limited because each may have to be tried for an attacker's message. */
+  /** Number of verifiers so far. Limited because each may have to be tried for an attacker's message. */
   readonly counted: { verifiers: number };
 }
 

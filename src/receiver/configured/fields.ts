@@ -1,7 +1,7 @@
 /** The fields of a stored configuration and their validation. */
 import { closestName } from "../../domain/closest-name.ts";
 
-/** One problem with its location (JSON pointer) and a sentence. Never contains part of a secret. */
+/** One problem with its location (JSON pointer) and a sentence. It never contains part of a secret. */
 export interface ConfigurationProblem {
   readonly pointer: string;
   readonly detail: string;

@@ -1,4 +1,4 @@
-/** Preset data other than signatures: ids, event types, challenges. */
+/** Preset data that does not concern signatures: ids, event types, challenges. */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { suite, test } from "node:test";

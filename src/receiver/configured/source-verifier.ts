@@ -25,7 +25,7 @@ export type Received =
       readonly verification: AcceptedVerification;
       /** The sender's id of the message, or null. An `Idempotency-Key` header takes precedence. */
       readonly key: { readonly value: string; readonly isVouchedFor: boolean } | null;
-      /** In the sender's spelling, such as `customers/create`; null if there is none. */
+      /** Event type in the sender's spelling, such as `customers/create`; null if there is none. */
       readonly eventType: string | null;
     }
   /** Answer 401. `detail` is for the receiver's log and must not be sent to the sender. */
@@ -34,11 +34,11 @@ export type Received =
 export interface SourceVerifier {
   /** `type` of the configuration. */
   readonly type: string;
-  /** Includes GET if the provider checks the address by GET. */
+  /** Includes GET if the provider checks the address with GET. */
   readonly methods: readonly ("GET" | "POST")[];
   /** Unauthenticated address checks of the provider. */
   readonly probes: readonly SourceProbe[];
-  /** Headers worth forwarding, in the provider's spelling. */
+  /** Headers to forward, in the provider's spelling. */
   readonly forwardHeaders: readonly string[];
   /** Query parameters that carry credentials: neither forwarded nor shown. */
   readonly secretParameters: readonly string[];
@@ -141,13 +141,13 @@ function isCovered(source: ValueSource, covers: "request" | readonly string[]): 
 
 export interface ChallengeAnswer {
   readonly status: 200 | 204;
-  /** Null for a response without a body. */
+  /** Null if the response has no body. */
   readonly contentType: string | null;
   readonly body: string;
 }
 
 export interface ChallengeKeys {
-  /** The first is the one that the provider currently uses. */
+  /** The first secret is the one that the provider currently uses. */
   readonly secrets: readonly string[];
   /** Meta must send this token; empty if it is not set. */
   readonly verifyToken: string;
@@ -156,8 +156,8 @@ export interface ChallengeKeys {
 /** Excludes characters that a browser could interpret as a page. */
 const metaChallenge = /^[\w.~+/=-]{1,512}$/;
 /**
- * The response is a signature with the key that also signs messages, and anyone may request it. No accepted token can
- * be the body of a message, because a body begins with a brace.
+ * The response is a signature with the key that also signs messages, and anyone may request it. An accepted token
+ * cannot be the body of a message, because a body begins with a brace.
  */
 const crcToken = /^[\w.~+/=-]{1,256}$/;
 
@@ -166,7 +166,7 @@ function isAskedByGet(name: ChallengeName): boolean {
   return name === "meta" || name === "x";
 }
 
-/** For GET requests: every valid one is a challenge. */
+/** For GET requests, all of which are challenges if they are valid. */
 function answerGet(
   crypto: ReceiverCrypto,
   name: ChallengeName,
@@ -206,7 +206,7 @@ function answerX(
   );
 }
 
-/** For verified messages; null if the message is not a challenge. */
+/** For verified messages; returns null if the message is not a challenge. */
 function answerPost(
   crypto: ReceiverCrypto,
   name: ChallengeName,

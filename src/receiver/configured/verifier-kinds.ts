@@ -47,7 +47,7 @@ export const tolerance: ConfigurationField = {
   isRequired: false,
   isSecret: false,
   description:
-    "How far the signed time may differ from the current time in either direction, in seconds; default 300.",
+    "How far the signed time may differ from the current time in either direction, in seconds; defaults to 300.",
 };
 
 const choice = (choices: readonly string[], description: string): ConfigurationField => ({
@@ -129,17 +129,22 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
       secrets: secretTexts("The shared secret; two during a rotation."),
       header: text("The header with the signature.", { isRequired: true }),
       prefix: text("Text before the signature, such as sha256=."),
-      separator: text("Separator of the entries in a header with several, such as a comma."),
-      hash: choice(["sha1", "sha256", "sha512"], "Default sha256."),
-      encoding: choice(["hex", "base64"], "Encoding of the signature; default hex."),
+      separator: text("Separator between the entries of a header that has several, such as a comma."),
+      hash: choice(["sha1", "sha256", "sha512"], "Hash algorithm; defaults to sha256."),
+      encoding: choice(["hex", "base64"], "Encoding of the signature; defaults to hex."),
       key_encoding: choice(
         ["text", "hex", "base64"],
         "Encoding of the secret; the default is text, which uses the key unchanged.",
       ),
-      signed: text("The signed content; default {body}. May contain {timestamp}, {id}, {method} and {url}."),
+      signed: text(
+        "The signed content; defaults to {body}. May contain {timestamp}, {id}, {method} and {url}.",
+      ),
       timestamp_header: text("The header with the signed time."),
       timestamp_prefix: text("Text before the time if it is an entry of the signature's header."),
-      timestamp_form: choice(["seconds", "milliseconds", "iso8601"], "Default seconds."),
+      timestamp_form: choice(
+        ["seconds", "milliseconds", "iso8601"],
+        "Format of the time; defaults to seconds.",
+      ),
       id_header: text("The header with a signed message id."),
       public_url: text("The address as entered at the sender, for {url}."),
       tolerance_seconds: tolerance,
@@ -153,7 +158,7 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
   basic: {
     title: "Name and password (Basic)",
     fields: {
-      username: text("Without a colon.", { isRequired: true }),
+      username: text("The user name, without a colon.", { isRequired: true }),
       secrets: secretTexts("The password; two during a rotation."),
     },
     build: (crypto, given) =>
@@ -166,10 +171,8 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
   api_key: {
     title: "API key in a header or in the query",
     fields: {
-      header: text("The header with the key; give this or query."),
-      query: text(
-        "The query parameter with the key. Addresses end up in logs: a header is the better place.",
-      ),
+      header: text("The header with the key; set either this or query."),
+      query: text("The query parameter with the key. Addresses appear in logs, so prefer a header."),
       prefix: text("Text before the key in the header."),
       secrets: secretTexts("The key; two during a rotation."),
     },
@@ -188,7 +191,7 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
       secrets: secretTexts("The token; two during a rotation."),
       access_token_parameter: choice(
         ["refused", "allowed"],
-        "Accept the token in the query parameter access_token, too, for senders that cannot set a header. Addresses end up in logs; refused by default.",
+        "Accept the token in the query parameter access_token, too, for senders that cannot set a header. Addresses appear in logs, so this is refused by default.",
       ),
     },
     build: (crypto, given) =>
@@ -221,7 +224,7 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
 };
 
 /**
- * Accepts every sender that knows the address. It must be configured explicitly, and `isUnverified` reports it wherever
+ * Accepts every sender that has the address. It must be configured explicitly, and `isUnverified` reports it wherever
  * the source is listed.
  */
 const unverified: MessageVerifier = {

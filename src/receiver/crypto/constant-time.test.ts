@@ -95,7 +95,7 @@ const schemes: readonly SharedSecretScheme[] = [
     message: received({ authorization: "Bearer token-4711" }),
   },
   ...senders
-    // These two sign with a private key, so there is no shared secret to guess byte by byte.
+    // These two schemes sign with a private key, so there is no shared secret to guess byte by byte.
     .filter(({ name }) => !["discord", "sendgrid"].includes(name))
     .map((sender) => ({
       name: sender.name,

@@ -2,7 +2,7 @@
 import type * as node from "node:crypto";
 import { cached, concat, type ReceiverCrypto } from "./crypto.ts";
 
-/** The functions used from `node:crypto`. They are passed in, so that bundlers do not look for Node. */
+/** The functions used from `node:crypto`. They are passed in, so that bundlers do not resolve Node modules. */
 export type NodeCrypto = Pick<
   typeof node,
   "createHash" | "createHmac" | "createPublicKey" | "createSecretKey" | "timingSafeEqual" | "verify"

@@ -17,7 +17,7 @@ function rawPublicKey(): { publicKey: Uint8Array; signed: Buffer } {
   return { publicKey, signed: sign(null, whole, pair.privateKey) };
 }
 
-/** The same number r with a leading zero that DER does not allow. */
+/** Encodes the number r with an extra leading zero, which DER does not allow. */
 function withLongerInteger(signature: Buffer): Buffer {
   const [, length = 0, , integer = 0] = signature;
   return Buffer.concat([Buffer.of(0x30, length + 1, 0x02, integer + 1, 0), signature.subarray(4)]);
@@ -77,14 +77,14 @@ for (const [name, crypto] of cryptos) {
     test("ECDSA P-256: valid DER signatures are accepted, broken ones are not", async () => {
       const pair = generateKeyPairSync("ec", { namedCurve: "P-256" });
       const publicKey = pair.publicKey.export({ format: "der", type: "spki" });
-      // A coordinate has a leading zero once in 256 times, so many signatures are created.
+      // One coordinate in 256 has a leading zero, so many signatures are created.
       for (let round = 0; round < 300; round++) {
         const message = randomBytes(8);
         const signature = sign("sha256", message, pair.privateKey);
         assert.equal(await crypto.verifyEcdsaP256(publicKey, signature, [message]), true);
       }
       let signature = sign("sha256", whole, pair.privateKey);
-      // A signature whose r has room for a redundant zero.
+      // A signature whose r leaves room for a redundant zero.
       while ((signature[3] ?? 0) > 32) signature = sign("sha256", whole, pair.privateKey);
       const broken = [
         withLongerInteger(signature),

@@ -11,12 +11,12 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-/** The same bytes. They are copied only if threads share their memory, which WebCrypto refuses. */
+/** Returns the same bytes. They are copied only if threads share their memory, which WebCrypto refuses. */
 export function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes.buffer instanceof ArrayBuffer ? (bytes as Uint8Array<ArrayBuffer>) : Uint8Array.from(bytes);
 }
 
-/** A value or a promise of it. `node:crypto` returns values, WebCrypto promises. */
+/** A value or a promise of it. `node:crypto` returns values, WebCrypto returns promises. */
 export type MaybePromise<Value> = Value | Promise<Value>;
 
 /** Continues synchronously with a value; only a promise costs a turn of the event loop. */
@@ -27,7 +27,7 @@ export function andThen<Value, Next>(
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
-/** Waits for all of them; synchronous if none is a promise. */
+/** Waits for all values; synchronous if none of them is a promise. */
 export function whenAll<Value>(values: readonly MaybePromise<Value>[]): MaybePromise<readonly Value[]> {
   return values.some((value) => value instanceof Promise)
     ? Promise.all(values)
@@ -36,8 +36,8 @@ export function whenAll<Value>(values: readonly MaybePromise<Value>[]): MaybePro
 
 /**
  * The cryptography that the kit needs, so that it runs on both `node:crypto` and WebCrypto. The Node implementation
- * returns values, the WebCrypto one promises. Callers await only promises: verifying 1 KiB takes a few microseconds,
- * and an unnecessary turn of the event loop would cost as much.
+ * returns values, the WebCrypto implementation returns promises. Callers await only promises: verifying 1 KiB takes a
+ * few microseconds, and an unnecessary turn of the event loop would cost as much.
  */
 export interface ReceiverCrypto {
   /** HMAC of `data`, as raw bytes. */
@@ -47,7 +47,9 @@ export interface ReceiverCrypto {
     data: readonly Uint8Array[],
   ): Uint8Array | Promise<Uint8Array>;
   digest(hash: "sha256" | "sha512", data: Uint8Array): Uint8Array | Promise<Uint8Array>;
-  /** Ed25519 over the concatenation of `data`; `publicKey` is 32 raw bytes. Also false for malformed signatures. */
+  /**
+   * Ed25519 over the concatenation of `data`; `publicKey` is 32 raw bytes. Returns false for malformed signatures too.
+   */
   verifyEd25519(
     publicKey: Uint8Array,
     signature: Uint8Array,

@@ -6,7 +6,7 @@ import { ReceiverError } from "../receiver-error.ts";
 import { cached, concat, ownBytes, type ReceiverCrypto } from "./crypto.ts";
 import { createNodeCrypto, type NodeCrypto } from "./crypto-node.ts";
 
-/** Bytes of one coordinate of P-256. */
+/** Length in bytes of one P-256 coordinate. */
 const scalarBytes = 32;
 
 /**
@@ -106,8 +106,8 @@ interface MaybeNode {
 }
 
 /**
- * The best implementation on this platform: `node:crypto` in Node from 20.16 on, Bun and Deno, WebCrypto elsewhere. The
- * kit therefore needs no build step and no conditions in its package.json.
+ * The best implementation on this platform: `node:crypto` in Node 20.16 or later, Bun and Deno, WebCrypto elsewhere.
+ * The kit therefore needs no build step and no conditions in its package.json.
  */
 export const defaultCrypto: ReceiverCrypto = chooseCrypto();
 

@@ -56,10 +56,10 @@ export async function fastifyReceiver(
   { path, receiver }: { readonly path: string; readonly receiver: Receiver },
 ): Promise<void> {
   instance.removeAllContentTypeParsers();
-  // Parses nothing: the stream itself becomes the body and is read below with the receiver's limit.
+  // Does not parse: the stream itself becomes the body and is read below with the receiver's limit.
   instance.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
-  // Fastify answers 415 to a Content-Type that it cannot parse, but the receiver decides which types are valid. Fastify
-  // therefore gets a type that it can parse, and the receiver gets the original one.
+  // Fastify responds with 415 to a Content-Type that it cannot parse, but the receiver decides which types are valid.
+  // Fastify therefore gets a type that it can parse, and the receiver gets the original one.
   const received = new WeakMap<NodeRequest, string | string[]>();
   const keepType: PreParsingHook = ({ raw }, _reply, payload, done) => {
     const fields = raw.headers as Record<string, string | string[] | undefined>;

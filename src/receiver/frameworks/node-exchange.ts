@@ -9,14 +9,14 @@ export interface NodeRequest {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** True once any code has read from the body. */
+  /** Whether any code has read from the body. */
   readonly readableDidRead?: boolean;
   [Symbol.asyncIterator](): AsyncIterator<unknown>;
 }
 
 /** The parts of Node's `ServerResponse` that the kit needs. */
 export interface NodeResponse {
-  /** True once a response was sent. */
+  /** Whether a response was sent. */
   readonly headersSent?: boolean;
   writeHead(status: number, headers: Record<string, string>): unknown;
   end(body?: string | Uint8Array): unknown;
@@ -24,7 +24,7 @@ export interface NodeResponse {
 
 interface NodeExchange {
   readonly request: NodeRequest;
-  /** As received, before a framework changed it. */
+  /** URL as received, before a framework changed it. */
   readonly url: string;
   /** Source of the body; defaults to the request itself. */
   readonly stream?: AsyncIterable<unknown>;
@@ -32,7 +32,7 @@ interface NodeExchange {
   readonly body?: Uint8Array;
 }
 
-/** An object of another framework would cause an obscure error, and only after waiting for a body. */
+/** An object of a different framework would cause an obscure error, and only after waiting for a body. */
 function notNode(): ReceiverError {
   return new ReceiverError(
     "misconfigured",
@@ -40,7 +40,7 @@ function notNode(): ReceiverError {
   );
 }
 
-/** Reads a message from a Node request and lets the receiver answer it. */
+/** Reads a message from a Node request and lets the receiver respond to it. */
 export async function exchange(receiver: Receiver, exchanged: NodeExchange): Promise<ReceiverAnswer> {
   const { request, url, stream = request } = exchanged;
   if (!(Symbol.asyncIterator in stream)) throw notNode();

@@ -16,7 +16,7 @@ export function nodeHttpListener(
 ): (request: NodeRequest, response: NodeResponse & { destroy(): unknown }) => void {
   return (request, response) => {
     if (request.readableDidRead === true) {
-      // Not thrown, because nothing would catch it, and an attacker may choose a type that a parser accepts.
+      // Not thrown, because no code would catch it, and an attacker may choose a type that a parser accepts.
       writeAnswer(response, receiver.refuse(alreadyParsed("The application", remedy)));
       return;
     }

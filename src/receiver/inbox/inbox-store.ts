@@ -3,27 +3,27 @@
  *
  * Guarantees of every implementation:
  * - a resolved `put` is as durable as the database; putting a known id changes nothing;
- * - of any number of concurrent claims, in any number of processes, one gets an entry, earliest due time first;
- * - a claim counts as an attempt and holds until `leaseUntil`; then the entry is due again, so that entries claimed by
- *   a crashed process are processed again;
- * - only the newest claim can settle an entry; others change nothing and return false;
+ * - of any number of concurrent claims, in any number of processes, only one gets an entry, earliest due time first;
+ * - a claim counts as an attempt and holds the entry until `leaseUntil`; then the entry is due again, so that entries
+ *   claimed by a crashed process are processed again;
+ * - only the newest claim can settle an entry; older claims change nothing and return false;
  * - a parked entry is never claimed until it is requeued.
  */
 export interface InboxStore {
   put(entry: NewInboxEntry): Promise<void>;
-  /** One due entry, or null. */
+  /** Claims one due entry, or returns null. */
   claim(now: number, leaseUntil: number, token: string): Promise<InboxEntry | null>;
   /** Removes a processed entry. */
   done(claim: InboxClaim): Promise<boolean>;
-  /** Returns an entry, to be due at `dueAt`. */
+  /** Releases an entry, which is due again at `dueAt`. */
   postpone(claim: InboxClaim & { readonly dueAt: number; readonly error: string }): Promise<boolean>;
   /** Parks an entry that cannot be processed. */
   park(claim: InboxClaim & { readonly parkedAt: number; readonly error: string }): Promise<boolean>;
   /** Parked entries, oldest first. */
   listParked(limit: number): Promise<readonly ParkedEntry[]>;
-  /** Makes a parked entry due and resets its attempts. False if it does not exist. */
+  /** Makes a parked entry due and resets its attempts. Returns false if the entry does not exist. */
   requeue(id: string, now: number): Promise<boolean>;
-  /** Removes a parked entry. False if it does not exist. */
+  /** Removes a parked entry. Returns false if the entry does not exist. */
   discard(id: string): Promise<boolean>;
 }
 

@@ -11,7 +11,7 @@ import {
 import type { ReceiverError } from "../receiver-error.ts";
 import type { InboxEntry, InboxStore } from "./inbox-store.ts";
 
-/** Credentials are not needed after a message is verified, and should not be stored in a database. */
+/** Credentials are not needed once a message is verified, and should not be stored in a database. */
 const droppedHeaders = new Set(["authorization", "cookie", "proxy-authorization"]);
 
 interface Envelope extends Omit<MessageFacts, "message" | "attempt"> {
@@ -20,7 +20,7 @@ interface Envelope extends Omit<MessageFacts, "message" | "attempt"> {
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
-/** Everything about a message except its body, as text for a store. */
+/** Serializes a message, except its body, to a string for a store. */
 function writeEnvelope(facts: MessageFacts): string {
   const { message, scheme, producer, messageId, timestampSeconds, key, receivedAt } = facts;
   const { method, url } = message;
@@ -39,15 +39,15 @@ function readEnvelope(entry: Pick<InboxEntry, "envelope" | "body" | "attempt">):
 
 /**
  * Stores messages and processes them later: the sender gets its 202 as soon as a message is stored, and the application
- * takes the time it needs. Each message is processed at least once; a crash between the end of the handler and its
+ * can take as long as it needs. Each message is processed at least once; a crash between the end of the handler and its
  * record causes a second run.
  */
 export interface Inbox {
-  /** Stores a verified message; resolves when it is safe. Called by the receiver. */
+  /** Stores a verified message and resolves when it is durably stored. Called by the receiver. */
   accept(facts: MessageFacts): Promise<void>;
   /** Starts processing, including messages from earlier runs of the program. Calling it again has no effect. */
   start(): void;
-  /** Claims no more messages and waits for running handlers. May be called twice, and followed by `start`. */
+  /** Claims no more messages and waits for running handlers. May be called more than once, and followed by `start`. */
   stop(): Promise<void>;
   /**
    * Processes the messages that are due now, and returns how many handlers ran. For programs that are started
@@ -56,7 +56,9 @@ export interface Inbox {
   runDue(): Promise<number>;
   /** Parked messages, oldest first. `limit` defaults to 100. */
   parked(request?: { readonly limit?: number }): Promise<readonly ParkedMessage[]>;
-  /** Processes a parked message again, with all attempts. False if no parked message has this id. */
+  /**
+   * Processes a parked message again, with the full number of attempts. Returns false if no parked message has this id.
+   */
   requeue(id: string): Promise<boolean>;
   /** Removes a parked message. */
   discard(id: string): Promise<boolean>;
@@ -72,31 +74,35 @@ interface ParkedMessage {
 export interface InboxOptions {
   readonly store: InboxStore;
   /**
-   * Processes one message. Throwing means "retry later"; a ReceiverError `invalid_message` means "never", and so does a
-   * response from 400 to 499 other than 409 and 429.
+   * Processes one message. Throwing means that it is retried later. A ReceiverError `invalid_message` means that it is
+   * never retried, and so does a response from 400 to 499 other than 409 and 429.
    */
   readonly handler: MessageHandler;
-  /** Concurrent handlers; default 4. */
+  /** Maximum number of concurrent handlers; defaults to 4. */
   readonly concurrency?: number;
-  /** Attempts before a message is parked; default 10. */
+  /** Number of attempts before a message is parked; defaults to 10. */
   readonly attemptsMax?: number;
-  /** Delay after the first failure, doubled each time; default 1,000. */
+  /** Delay after the first failure in milliseconds, doubled each time; defaults to 1,000. */
   readonly retryDelayMsMin?: number;
-  /** Default one hour. */
+  /** Upper limit of the delay; defaults to one hour. */
   readonly retryDelayMsMax?: number;
   /**
-   * How long a handler may run before another process claims its message; default 5 minutes. `signal` is aborted then.
+   * How long a handler may run before another process claims its message; defaults to 5 minutes. `signal` is aborted at
+   * that point.
    */
   readonly leaseMs?: number;
-  /** Interval to poll for messages that other processes stored, or that are due again; default 1,000. */
+  /**
+   * Interval in milliseconds for polling for messages that other processes stored, or that are due again; defaults to
+   * 1,000.
+   */
   readonly pollMs?: number;
-  /** Failures of handlers and of the store. */
+  /** Called on failures of handlers and of the store. */
   readonly onError?: (error: unknown) => void;
   /** Called when a message is parked. */
   readonly onParked?: (parked: ParkedMessage) => void;
-  /** Unix ms; default `Date.now`. */
+  /** Current time in Unix milliseconds; defaults to `Date.now`. */
   readonly now?: () => number;
-  /** From 0 to 1; default `Math.random`. */
+  /** Returns a number from 0 to 1; defaults to `Math.random`. */
   readonly random?: () => number;
 }
 
@@ -123,7 +129,7 @@ class StoredInbox implements Inbox {
 
   async accept(facts: MessageFacts): Promise<void> {
     const { key, producer, message } = facts;
-    // With the key as id, a message whose process died before it answered is not stored twice.
+    // The key is used as the id, so that a message whose process died before it responded is not stored twice.
     const id =
       key === null
         ? globalThis.crypto.randomUUID()
@@ -177,7 +183,7 @@ class StoredInbox implements Inbox {
     }
   }
 
-  /** Waits until a message is stored here, or until the next poll. */
+  /** Waits until a message is stored by this process, or until the next poll. */
   #sleep(): Promise<void> {
     return new Promise((resolve) => {
       const wake = (): void => {
@@ -202,7 +208,7 @@ class StoredInbox implements Inbox {
     const entry = await this.#store.claim(now, now + leaseMs, token);
     if (entry === null) return false;
     if (entry.attempt > attemptsMax) {
-      // Every attempt was claimed and none was settled, so this message probably crashes the process.
+      // Every attempt was claimed but none was settled, so this message probably crashes the process.
       await this.#park(entry, token, "no attempt finished");
       return true;
     }
@@ -254,7 +260,7 @@ class StoredInbox implements Inbox {
 
 interface Failure {
   readonly error: string;
-  /** True if another attempt would fail as well. */
+  /** Whether another attempt would fail as well. */
   readonly isFinal: boolean;
 }
 

@@ -2,7 +2,7 @@ import { checkedQualifiedName, type PostgresQueryable } from "../stores/database
 import { entryOf, type InboxRow, type InboxStore, inboxTable, parkedOf } from "./inbox-store.ts";
 
 interface PostgresInboxOptions {
-  /** With or without a schema; default `posthorn_inbox`. */
+  /** Optionally with a schema; defaults to `posthorn_inbox`. */
   readonly table?: string;
 }
 
@@ -51,13 +51,13 @@ function statements(table: string) {
   };
 }
 
-/** Creates the table if it is missing. For a migration of the application, or for its startup. */
+/** Creates the table if it is missing. Use it in a migration of the application, or at its startup. */
 export async function createPostgresInboxTable(
   queryable: PostgresQueryable,
   options: PostgresInboxOptions = {},
 ): Promise<void> {
   const table = checkedQualifiedName(options.table ?? inboxTable);
-  // One call without values is one transaction; the lock prevents races between processes that start together.
+  // One call without values is one transaction; the lock prevents races between processes that start concurrently.
   await queryable.query(`
     SELECT pg_advisory_xact_lock(hashtextextended('posthorn-receiver-tables', 0));
     CREATE TABLE IF NOT EXISTS ${table} (

@@ -3,8 +3,8 @@ import { ReceiverError } from "../receiver-error.ts";
 import { type AcceptedVerification, type ReceivedMessage, canonicalPathOf } from "./message.ts";
 
 /**
- * Source of a message's key: the `Idempotency-Key` header, which is used only if the sender vouches for it
- * (`isKeyAuthentic`), the signed message id (`Webhook-ID`, or the provider's equivalent), or a function for anything
+ * Source of a message's key. `Idempotency-Key` is used only if the sender vouches for the header (`isKeyAuthentic`).
+ * The other sources are the signed message id (`Webhook-ID`, or the provider's equivalent), or a function for anything
  * else, such as a field of the body.
  */
 export type KeySource =
@@ -51,7 +51,7 @@ function headerKey({ headers }: ReceivedMessage, { headerAliases, syntax }: KeyR
   if (raw !== null) return parse(raw, syntax === "lenient");
   for (const name of headerAliases) {
     const value = headers.get(name);
-    // Headers with other names are not structured fields, so a bare value is their normal form.
+    // Headers with other names are not structured fields, so a bare value is their usual form.
     if (value !== null) return parse(value, true);
   }
   return null;
@@ -68,8 +68,8 @@ function malformed(detail: string): ReceiverError {
 }
 
 /**
- * The identities under which a message is recorded. Values that the verifier vouches for always count, also in addition
- * to another key or without one. Empty if the message has none.
+ * The identities under which a message is recorded. Values that the verifier vouches for always count, whether or not
+ * there is another key. Empty if the message has none.
  */
 export function identitiesOf(
   key: string | null,
@@ -79,14 +79,14 @@ export function identitiesOf(
   return [...identities].filter((identity) => identity !== null);
 }
 
-/** Identifies an endpoint by the application's name for it, or by its path. */
+/** Identifies an endpoint by the name that the application gave it, or by its path. */
 export function endpointOf(url: string, name: string | undefined): string {
   return name ?? canonicalPathOf(url);
 }
 
 /**
- * The key that stores see: a hash of producer, endpoint and identity. Producers cannot reach each other's entries, and
- * no character of a header reaches a database.
+ * The key as stored: a hash of producer, endpoint and identity. Producers cannot access each other's entries, and no
+ * character of a header reaches a database.
  */
 export async function storeKey(producer: string, endpoint: string, identity: string): Promise<string> {
   const text = JSON.stringify([producer, endpoint, identity]);

@@ -21,8 +21,8 @@ export interface ReceivedMessage {
 }
 
 /**
- * Header fields by case-insensitive name. Several fields with the same name are joined with `, ` (RFC 9110, section
- * 5.2).
+ * Header fields, looked up by case-insensitive name. Several fields with the same name are joined with `, ` (RFC 9110,
+ * section 5.2).
  */
 export interface MessageHeaders {
   /** Null if the field is absent. */
@@ -53,20 +53,20 @@ export type Verification =
       readonly scheme: string;
       /** The authenticated sender: the name under which the key or token was configured. */
       readonly producer: string;
-      /** `Webhook-ID` or the provider's message id; null if the scheme signs none. */
+      /** `Webhook-ID` or the provider's message id; null if the scheme does not sign an id. */
       readonly messageId: string | null;
-      /** Signed time, Unix seconds; null if the scheme signs none. */
+      /** Signed time in Unix seconds; null if the scheme does not sign a time. */
       readonly timestampSeconds: number | null;
       /**
        * For schemes that sign a time, if a message has no signed id: a value that a replayed message cannot change,
-       * such as a digest of all signed content. Two messages with the same value are the same message, whatever their
-       * headers say.
+       * such as a digest of all signed content. Two messages with the same value are the same message, regardless of
+       * their headers.
        */
       readonly replayId?: string | undefined;
       /**
        * Whether the sender vouches for the `Idempotency-Key` header: it is signed, or came with a token that
-       * authenticates the whole request. Otherwise the header is ignored, because a captured message could be replayed
-       * under another key.
+       * authenticates the whole request. If not, the header is ignored, because a captured message could be replayed
+       * under a different key.
        */
       readonly isKeyAuthentic?: boolean | undefined;
     }
@@ -106,7 +106,7 @@ export function receivedHeaders(
   };
 }
 
-/** All fields that can be listed; empty if the application passed headers that cannot. */
+/** All fields that can be listed; empty if the application passed headers that cannot be listed. */
 export function listHeaders(headers: MessageHeaders): Iterable<readonly [name: string, value: string]> {
   return Symbol.iterator in headers ? (headers as ListedHeaders) : [];
 }
@@ -114,7 +114,7 @@ export function listHeaders(headers: MessageHeaders): Iterable<readonly [name: s
 /** An authentic message as handlers get it, immediately or from the inbox. */
 export interface VerifiedMessage<Transaction = undefined> {
   readonly message: ReceivedMessage;
-  /** How it was verified, such as `v1a` or `github`. */
+  /** Scheme by which the message was verified, such as `v1a` or `github`. */
   readonly scheme: string;
   /** The sender: the name under which the key or token was configured. */
   readonly producer: string;
@@ -122,19 +122,19 @@ export interface VerifiedMessage<Transaction = undefined> {
   readonly messageId: string | null;
   /** Signed time, Unix seconds. */
   readonly timestampSeconds: number | null;
-  /** The key shared by repeated messages; null if there is none, and without deduplication. */
+  /** The key shared by repeated messages; null if there is no key or no deduplication. */
   readonly key: string | null;
-  /** Unix ms. */
+  /** In Unix milliseconds. */
   readonly receivedAt: number;
-  /** 1, or in the inbox the number of times a handler was started for it. */
+  /** Always 1 without an inbox; in the inbox, the number of times that a handler was started for the message. */
   readonly attempt: number;
-  /** Aborted when the handler's time limit is exceeded. Results after that are not sent. */
+  /** Aborted when the handler's time limit is exceeded. Later results are not sent. */
   readonly signal: AbortSignal;
-  /** The open transaction if the receiver runs handlers in one, otherwise undefined. */
+  /** The open transaction if the receiver runs handlers in a transaction, otherwise undefined. */
   readonly transaction: Transaction;
-  /** The body as UTF-8. Throws ReceiverError `invalid_message` if it is not valid. */
+  /** The body as UTF-8. Throws ReceiverError `invalid_message` if it is not valid UTF-8. */
   text(): string;
-  /** The body as JSON. Throws ReceiverError `invalid_message` if it is not valid; the response is then 400. */
+  /** The body as JSON. Throws ReceiverError `invalid_message` if it is not valid JSON; the response is then 400. */
   json(): unknown;
 }
 
@@ -171,7 +171,7 @@ function parseJson(text: string): unknown {
 
 /**
  * The path of a received URL, without authority, query and fragment. It is extracted without parsing, because input
- * from an attacker must neither throw nor be normalised to the path of another endpoint.
+ * from an attacker must neither cause an exception nor be normalised to the path of a different endpoint.
  */
 export function pathOf(url: string): string {
   const path = withoutAuthority(url).replace(/[?#].*$/s, "");
@@ -213,7 +213,7 @@ export function withoutToken(url: string): string {
   return query.size === 0 ? pathOf(url) : `${pathOf(url)}?${query.toString()}`;
 }
 
-/** The parameters of the query; empty without a query. */
+/** The parameters of the query; empty if there is no query. */
 export function queryOf(url: string): URLSearchParams {
   return new URLSearchParams(/^[^?#]*\?([^#]*)/.exec(url)?.[1] ?? "");
 }

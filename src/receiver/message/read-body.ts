@@ -1,19 +1,19 @@
 import { tooLarge } from "../admission.ts";
 import type { ReceiverError } from "../receiver-error.ts";
 
-/** The result of reading a body: its bytes, or why there are none. */
+/** The result of reading a body: its bytes, or why there are no bytes. */
 export type ReadBody =
   | { readonly kind: "read"; readonly body: Uint8Array }
   | {
       readonly kind: "too_large";
       readonly error: ReceiverError;
-      /** False if the sender was still sending: the connection must not be reused. */
+      /** False if the sender was still sending, in which case the connection must not be reused. */
       readonly isAtEnd: boolean;
     };
 
 /**
  * How much more is read and discarded before the response. A sender that writes without reading would otherwise miss
- * the response; one that never stops is disconnected.
+ * the response; a sender that never stops is disconnected.
  */
 const discardedBytesFactor = 4;
 
@@ -37,12 +37,12 @@ const nothing = new Uint8Array();
 
 /**
  * Appends a chunk; `bytes` is the resulting length, and the buffer may have spare capacity. Chunks are not collected in
- * a list, because a sender controls their size, and one object per byte takes a hundred times the memory.
+ * a list, because a sender controls their size, and one object per byte would take a hundred times the memory.
  */
 function withChunk(kept: Uint8Array, chunk: Uint8Array, bytes: number): Uint8Array {
   const end = bytes - chunk.byteLength;
   if (end === 0) return chunk;
-  // The first chunk is not our memory; it has no spare capacity, so it is never written to.
+  // The first chunk is not our own memory; it has no spare capacity, so it is never written to.
   const isRoomy = kept.byteLength >= bytes;
   const roomy = isRoomy ? kept : new Uint8Array(2 * bytes);
   if (!isRoomy) roomy.set(kept.subarray(0, end));

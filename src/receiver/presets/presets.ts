@@ -2,25 +2,22 @@ import type { SourceProbe } from "../../domain/source-probe.ts";
 import { type ProviderDescription, type Providers, providerTable } from "../providers/index.ts";
 import type { ValueSource } from "./value-source.ts";
 
-/** Data about a provider other than its signature: what an endpoint and its operators need. */
+/** Facts about a provider other than its signature, for endpoints and their operators. */
 
 type ProviderName = Exclude<keyof Providers, "zoomUrlValidation">;
 
-/** How the provider checks an address. `meta` and `x` use GET, the others a signed POST. */
+/** How the provider checks an address. `meta` and `x` use GET, the others use a signed POST. */
 export type ChallengeName = "discord" | "meta" | "slack" | "x" | "zoom";
 
 export interface Preset {
   /** Location of a message id that repeats share; empty if the provider has none. */
   readonly key: readonly ValueSource[];
-  /** Location of the event type; the first that exists is used. */
+  /** Location of the event type; the first location that exists is used. */
   readonly eventType: readonly ValueSource[];
-  /**
-   * Headers worth forwarding to the program that processes the message; in the preset table, including the proof
-   * headers.
-   */
+  /** Headers to forward to the program that processes the message; in the preset table, including the proof headers. */
   readonly forwardHeaders: readonly string[];
   readonly challenge: ChallengeName | null;
-  /** Unauthenticated checks of the address that are answered with success; none if omitted. */
+  /** Unauthenticated address checks that are answered with success; none if omitted. */
   readonly probes?: readonly SourceProbe[];
   /**
    * Steps at the provider, in order, as sentences. `{url}` is replaced by the address of the endpoint, and `{secret}`
@@ -31,7 +28,7 @@ export interface Preset {
   readonly remarks?: readonly string[];
 }
 
-// Mail, chat, telephony and customer support.
+// Email, chat, telephony and customer support.
 
 const conversationPresets = {
   discord: {
@@ -66,7 +63,7 @@ const conversationPresets = {
     forwardHeaders: [],
     challenge: null,
     steps: [
-      "In the settings of the app open Webhooks and enter {url} as the target URL; the signature covers it, so enter the same text as the public address here.",
+      "In the settings of the app open Webhooks and enter {url} as the target URL; the signature covers it, so enter exactly the same address as the public address here.",
       "Create the subscriptions and activate them.",
       "Copy the client secret of the app, from its Auth page, into {secret}.",
     ],
@@ -104,8 +101,8 @@ const conversationPresets = {
     challenge: null,
     probes: ["head", "get"],
     steps: [
-      "Choose a long random text and enter it as {secret}.",
-      "In the audience open Settings, Webhooks, and create a webhook with {url}?secret= followed by that text.",
+      "Choose a long random string and enter it as {secret}.",
+      "In the audience open Settings, Webhooks, and create a webhook with {url}?secret= followed by that string.",
       "Mailchimp checks the address by GET, which Posthorn answers. Then choose the events and save.",
     ],
     remarks: [
@@ -119,7 +116,7 @@ const conversationPresets = {
     challenge: null,
     probes: ["head"],
     steps: [
-      "In Mandrill open Settings, Webhooks, and add a webhook with {url}; the signature covers it, so enter the same text as the public address here.",
+      "In Mandrill open Settings, Webhooks, and add a webhook with {url}; the signature covers it, so enter exactly the same address as the public address here.",
       "Mandrill checks the address by HEAD, which Posthorn answers.",
       "Copy the key of the webhook into {secret}.",
     ],
@@ -181,11 +178,11 @@ const conversationPresets = {
     forwardHeaders: ["I-Twilio-Idempotency-Token"],
     challenge: null,
     steps: [
-      "In the Console open the number or the service, and enter {url} for the webhook, with POST; the signature covers it, so enter the same text as the public address here.",
+      "In the Console open the number or the service, and enter {url} for the webhook, with POST; the signature covers it, so enter exactly the same address as the public address here.",
       "Copy the auth token of the account into {secret}.",
     ],
     remarks: [
-      "Messages are forms, not JSON. Twilio expects a TwiML response for calls and texts that wait for one.",
+      "Messages are forms, not JSON. Twilio expects a TwiML response for calls and text messages that wait for one.",
     ],
   },
   typeform: {
@@ -236,7 +233,7 @@ const conversationPresets = {
   },
 } as const satisfies Readonly<Record<string, Preset>>;
 
-// Code, identity and infrastructure.
+// Code hosting, identity and infrastructure.
 
 const svixSteps =
   "Choose the events, create the endpoint, and copy its signing secret (whsec_…) into {secret}.";
@@ -275,8 +272,8 @@ const developerPresets = {
     steps: [
       "In the repository or organisation open Settings, Webhooks, and choose Add webhook.",
       "Enter {url} as the payload URL, with application/json as the content type.",
-      "Enter a long random text as the secret, and the same text into {secret}.",
-      "Choose the events and save. GitHub sends a ping at once, which appears among the requests.",
+      "Enter a long random string as the secret, and the same string into {secret}.",
+      "Choose the events and save. GitHub immediately sends a ping, which appears among the requests.",
     ],
     remarks: ["The event type and the delivery id are in headers, which GitHub does not sign."],
   },
@@ -297,7 +294,7 @@ const developerPresets = {
       "Choose the triggers and save.",
     ],
     remarks: [
-      "A secret token is sent as it is: it proves who sent the message, but not that the body is unaltered.",
+      "A secret token is sent unchanged: it proves who sent the message, but not that the body is unaltered.",
     ],
   },
   linear: {
@@ -317,8 +314,8 @@ const developerPresets = {
     challenge: null,
     probes: ["validation_token"],
     steps: [
-      "Choose a long random text of up to 128 characters and enter it as {secret}.",
-      "Create the subscription by POST /v1.0/subscriptions with {url} as notificationUrl, and that text as clientState.",
+      "Choose a long random string of up to 128 characters and enter it as {secret}.",
+      "Create the subscription by POST /v1.0/subscriptions with {url} as notificationUrl, and that string as clientState.",
       "Graph checks the address with a validationToken, which Posthorn answers.",
     ],
     remarks: [
@@ -351,7 +348,7 @@ const developerPresets = {
     probes: ["head"],
     steps: [
       "Copy the secret of the application, from trello.com/power-ups/admin, API key, into {secret}.",
-      "Create the webhook by POST /1/webhooks with {url} as callbackURL; the signature covers it, so enter the same text as the public address here.",
+      "Create the webhook by POST /1/webhooks with {url} as callbackURL; the signature covers it, so enter exactly the same address as the public address here.",
       "Trello checks the address by HEAD, which Posthorn answers.",
     ],
   },
@@ -388,7 +385,7 @@ const paymentPresets = {
     ],
   },
   shopify: {
-    // The webhook id, not the event id: one event can cause messages of several topics.
+    // The webhook id, not the event id: one event can cause messages on several topics.
     key: [{ header: "X-Shopify-Webhook-Id" }, { header: "X-Shopify-Event-Id" }],
     eventType: [{ header: "X-Shopify-Topic" }],
     forwardHeaders: [
@@ -401,7 +398,7 @@ const paymentPresets = {
     ],
     challenge: null,
     steps: [
-      "For one shop, open Settings, Notifications, Webhooks in its admin; for an app, subscribe by the API or in shopify.app.toml.",
+      "For one shop, open Settings, Notifications, Webhooks in its admin; for an app, subscribe through the API or in shopify.app.toml.",
       "Create a webhook with the format JSON and {url} as the address.",
       "Copy the key that the page shows below the webhooks, or the client secret of the app, into {secret}.",
     ],
@@ -413,7 +410,7 @@ const paymentPresets = {
     challenge: null,
     steps: [
       "In the Developer Console open the application, Webhooks, Subscriptions, and add a subscription.",
-      "Enter {url} as the notification URL; the signature covers it, so enter the same text as the public address here.",
+      "Enter {url} as the notification URL; the signature covers it, so enter exactly the same address as the public address here.",
       "Copy the signature key of the subscription into {secret}.",
     ],
   },
@@ -428,7 +425,7 @@ const paymentPresets = {
       "Reveal the signing secret (whsec_…) and copy it into {secret}, prefix included.",
     ],
     remarks: [
-      "When a secret is rolled, Stripe signs with both for up to 24 hours: enter both for that time.",
+      "When a secret is rolled, Stripe signs with both for up to 24 hours: enter both during that time.",
     ],
   },
 } as const satisfies Readonly<Record<string, Preset>>;
@@ -440,9 +437,9 @@ const presets: Readonly<Record<ProviderName, Preset>> = {
   ...paymentPresets,
 };
 
-/** Everything known about a provider. */
+/** All information about a provider. */
 export interface PresetDescription extends Preset, Omit<ProviderDescription, "key"> {
-  /** What to enter as the secret, in words. */
+  /** Human-readable description of what to enter as the secret. */
   readonly secret: string;
 }
 

@@ -60,8 +60,8 @@ export function memberAt(value: unknown, pointer: string): unknown {
 
 /**
  * Parses a body for everything that reads it: UTF-8 regardless of the media type (RFC 8259, section 8.1), without a
- * byte order mark. The last of repeated members wins, and equal numbers are equal with all their digits. Undefined for
- * a body that is not JSON.
+ * byte order mark. If a member is repeated, the last one wins; numbers are compared with all their digits. Returns
+ * undefined for a body that is not JSON.
  */
 export function readJsonBody(body: Uint8Array): unknown {
   try {
@@ -71,7 +71,7 @@ export function readJsonBody(body: Uint8Array): unknown {
   }
 }
 
-/** Strings and whole numbers of 1 to 255 characters without control characters; null for everything else. */
+/** Strings and whole numbers of 1 to 255 characters without control characters; null for all other values. */
 function usable(value: unknown): string | null {
   const text = typeof value === "number" || isRawNumber(value) ? wholeNumberText(value, lengthMax) : value;
   if (typeof text !== "string" || text === "" || text.length > lengthMax) return null;

@@ -35,7 +35,7 @@ const fieldLengthMax = 1_024;
 export type AdyenOptions = SecretOptions;
 
 /**
- * Message id: `{pspReference}:{eventCode}:{success}`, by which Adyen identifies repeated messages; all three are
+ * Message id: `{pspReference}:{eventCode}:{success}`, which identifies repeated messages at Adyen; all three parts are
  * signed.
  */
 export function createAdyenVerifier(crypto: ReceiverCrypto, options: AdyenOptions): MessageVerifier {
@@ -78,7 +78,7 @@ function itemOf(message: ReceivedMessage): JsonObject | Rejected {
   const body = unprovenBody(message);
   if (isRejected(body)) return body;
   const items: unknown = body["notificationItems"];
-  // Adyen sends one item in JSON. With several, one signature would only cover one of them.
+  // Adyen sends one item as JSON. If there were several, one signature would cover only one of them.
   const item = Array.isArray(items) && items.length === 1 ? objectOf(items[0]) : null;
   const request = objectOf(item?.["NotificationRequestItem"]);
   return request ?? rejected("body_altered", "the body does not have exactly one NotificationRequestItem");

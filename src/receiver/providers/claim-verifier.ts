@@ -1,4 +1,4 @@
-/** The part that all providers share: read a claim, verify it, accept. */
+/** The part that all providers share: read a claim, verify it, and accept it. */
 
 import { andThen, type MaybePromise, type ReceiverCrypto, whenAll } from "../crypto/crypto.ts";
 import type { MessageVerifier, ReceivedMessage, Verification, VerificationTime } from "../message/message.ts";
@@ -7,8 +7,8 @@ import { isRejected, type Rejected, rejected, replayIdOf } from "./reading.ts";
 /** What a message claims before it is verified. */
 export interface Claim {
   /**
-   * The content that must have been signed, in pieces. Several if the provider has more than one spelling of an
-   * address.
+   * The content that must have been signed, in pieces. There are several contents if the provider has more than one
+   * spelling of an address.
    */
   readonly contents: readonly (readonly Uint8Array[])[];
   /** One of these must match one of the contents under one of the keys. */

@@ -44,11 +44,11 @@ const bodyDigestStart = "bodySHA256=";
 
 /**
  * `secrets` are the auth tokens. `publicUrl` is the address entered at Twilio, including its query, so that a signature
- * for another address of the account is not valid here. Twilio adds only `bodySHA256` to the query.
+ * for a different address of the account is not valid here. Twilio adds only `bodySHA256` to the query.
  */
 export interface TwilioOptions extends SecretOptions, PublicUrlOptions, UnsignedIdOptions {}
 
-/** Message id: none is signed; with `unsignedMessageId`, `I-Twilio-Idempotency-Token`. */
+/** Twilio does not sign a message id. With `unsignedMessageId`, the id is the value of `I-Twilio-Idempotency-Token`. */
 export function createTwilioVerifier(crypto: ReceiverCrypto, options: TwilioOptions): MessageVerifier {
   const [address = "", ...queries] = publicUrlOf(options).split("?");
   const parameters = parametersIn(queries.join("?"));
@@ -115,7 +115,7 @@ function parametersOf(message: ReceivedMessage): string | Rejected {
     return rejected("missing_header", "the body is not a form, and the query has no bodySHA256");
   if (message.body.length > twilioFormBytesMax) return rejected("body_altered", "the form is too large");
   const form = new URLSearchParams(textOf(message.body));
-  // Nothing of such a body would be signed.
+  // No part of such a body would be signed.
   if (form.size === 0) return rejected("body_altered", "the form has no parameters");
   if (form.size > twilioParametersMax) return rejected("body_altered", "the form has too many parameters");
   // Twilio's libraries use each value of a repeated parameter once, and sort by UTF-16 units, like sort().
@@ -125,14 +125,14 @@ function parametersOf(message: ReceivedMessage): string | Rejected {
     .join("");
 }
 
-/** Null if the query has none. */
+/** Null if the query has no digest. */
 function bodyDigestOf(message: ReceivedMessage): string | null {
   const query = queryOf(message);
   if (query.length > queryLengthMax) return null;
   return new URLSearchParams(query).get("bodySHA256");
 }
 
-/** The query is authentic at this point; this checks that the body matches its digest. */
+/** The query is authentic at this point; this check ensures that the body matches its digest. */
 function withBodyChecked(crypto: ReceiverCrypto, message: ReceivedMessage, result: Verification) {
   const text = bodyDigestOf(message);
   if (text === null) return result;
@@ -144,7 +144,7 @@ function withBodyChecked(crypto: ReceiverCrypto, message: ReceivedMessage, resul
   );
 }
 
-/** Twilio signs some addresses with the standard port and some without. Nothing else of the address may differ. */
+/** Twilio signs some addresses with the standard port and some without. No other part of the address may differ. */
 function withPort(url: string): string {
   const [, scheme = "", authority = "", rest = ""] = /^(https?:\/\/)([^/]*)(.*)$/i.exec(url) ?? [];
   if (/:\d+$/.test(authority)) return url;
@@ -155,7 +155,7 @@ function withoutPort(url: string): string {
   return url.replace(/^(https?:\/\/[^/]*?):\d+(?=\/|$)/i, "$1");
 }
 
-/** `secrets` are the keys of the webhook; `publicUrl` is its address exactly as entered at Mandrill. */
+/** `secrets` are the keys of the webhook; `publicUrl` is the webhook's address exactly as entered at Mandrill. */
 export interface MandrillOptions extends SecretOptions, PublicUrlOptions {}
 
 export function createMandrillVerifier(crypto: ReceiverCrypto, options: MandrillOptions): MessageVerifier {

@@ -1,4 +1,4 @@
-/** Verifiers for well-known senders of webhooks. */
+/** Verifiers for well-known webhook senders. */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier } from "../message/message.ts";
 import {
@@ -39,9 +39,9 @@ export type { AdyenOptions, GitlabOptions, MailgunOptions, TwilioOptions };
 export type { MailchimpOptions, MandrillOptions, MicrosoftGraphOptions };
 
 export interface BitbucketOptions extends SecretOptions, UnsignedIdOptions {}
-/** Secrets are `whsec_` and base64, as the dashboard shows them. */
+/** Secrets are `whsec_` and base64, as shown in the dashboard. */
 export interface ClerkOptions extends SecretOptions, ToleranceOptions {}
-/** Public keys are 64 hexadecimal digits, as in the developer portal. */
+/** Public keys are 64 hexadecimal digits, as shown in the developer portal. */
 export interface DiscordOptions extends PublicKeyOptions, ToleranceOptions {}
 export type DocusignOptions = SecretOptions;
 export interface GithubOptions extends SecretOptions, UnsignedIdOptions {}
@@ -51,29 +51,29 @@ export type IntercomOptions = SecretOptions;
 /** Linear's documentation suggests 60 seconds; the default here is 300, as for every provider. */
 export interface LinearOptions extends SecretOptions, ToleranceOptions, UnsignedIdOptions {}
 export type MetaOptions = SecretOptions;
-/** Secrets are `whsec_` and base64, as the dashboard shows them. */
+/** Secrets are `whsec_` and base64, as shown in the dashboard. */
 export interface OpenaiOptions extends SecretOptions, ToleranceOptions {}
 /** Paddle's own SDK tolerates 5 seconds; the default here is 300, as for every provider. */
 export interface PaddleOptions extends SecretOptions, ToleranceOptions {}
-/** Secrets are `whsec_` and base64, as the dashboard shows them. */
+/** Secrets are `whsec_` and base64, as shown in the dashboard. */
 export interface ResendOptions extends SecretOptions, ToleranceOptions {}
-/** Public keys are base64 (SPKI), as the settings page shows them. */
+/** Public keys are base64 (SPKI), as shown on the settings page. */
 export interface SendgridOptions extends PublicKeyOptions, ToleranceOptions {}
 export interface ShopifyOptions extends SecretOptions, UnsignedIdOptions {}
 export interface SlackOptions extends SecretOptions, ToleranceOptions {}
 /** `publicUrl` is the notification URL exactly as in Square's dashboard. */
 export interface SquareOptions extends SecretOptions, PublicUrlOptions {}
 export interface StripeOptions extends SecretOptions, ToleranceOptions {}
-/** Secrets are `whsec_` and base64, or only the base64, as Svix's libraries accept them. */
+/** Secrets are `whsec_` and base64, or only the base64, which Svix's libraries also accept. */
 export interface SvixOptions extends SecretOptions, ToleranceOptions {}
-/** `publicUrl` is the callback URL exactly as the webhook was created with. */
+/** `publicUrl` is the callback URL exactly as it was when the webhook was created. */
 export interface TrelloOptions extends SecretOptions, PublicUrlOptions {}
 export type TypeformOptions = SecretOptions;
 export type XOptions = SecretOptions;
 export interface ZendeskOptions extends SecretOptions, ToleranceOptions, UnsignedIdOptions {}
 export interface ZoomOptions extends SecretOptions, ToleranceOptions {}
 
-/** One function for each provider. All throw ReceiverError `misconfigured` for invalid options. */
+/** One function for each provider. All functions throw ReceiverError `misconfigured` for invalid options. */
 export type Providers = ReturnType<typeof bindProviders>;
 
 /** Binds the providers to a crypto implementation. The entry points of the package have already done this. */

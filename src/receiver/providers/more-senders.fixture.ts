@@ -1,4 +1,4 @@
-/** Senders that sign only the body, like Svix, or inside the body; similar to senders.fixture.ts. */
+/** Senders that sign only the body (like Svix) or put the signature inside the body. Similar to senders.fixture.ts. */
 import { createHmac } from "node:crypto";
 import { type Draft, messageOf, publicUrl, secrets, type Sender, svixSecrets } from "./senders.fixture.ts";
 import type { Providers } from "./index.ts";

@@ -3,12 +3,15 @@ import { misconfigured } from "../receiver-error.ts";
 import { fieldOf, hexOf, utf8 } from "./reading.ts";
 
 /**
- * Validates the options of a provider once. Mistakes here are bugs of the application and throw at startup; after that,
- * nothing throws for input from an attacker. Messages never contain any part of a key.
+ * Validates the options of a provider once. Mistakes here are bugs of the application and throw at startup; afterwards,
+ * input from an attacker never causes an exception. Messages never contain any part of a key.
  */
 
 interface NamedOptions {
-  /** The sender with these keys; becomes `producer` of a verified message. Defaults to the provider's name. */
+  /**
+   * Name of the sender with these keys, which becomes the `producer` of a verified message. Defaults to the provider's
+   * name.
+   */
   readonly producer?: string | undefined;
 }
 
@@ -24,9 +27,7 @@ export interface PublicKeyOptions extends NamedOptions {
 
 /** For providers that sign a time. */
 export interface ToleranceOptions {
-  /**
-   * Accepted difference to the signed time in either direction, in seconds; default 300. The limit itself is accepted.
-   */
+  /** Maximum difference from the signed time in either direction, in seconds, inclusive; defaults to 300. */
   readonly toleranceSeconds?: number | undefined;
 }
 
@@ -39,8 +40,8 @@ export interface PublicUrlOptions {
 /** For providers whose message id is in a header that they do not sign. */
 export interface UnsignedIdOptions {
   /**
-   * True uses that header as message id anyway. It identifies the provider's own repeats, but an attacker who replays a
-   * captured message can change it. Default false: the message id is null.
+   * If true, that header is used as message id anyway. It identifies the provider's own repeats, but an attacker who
+   * replays a captured message can change it. Defaults to false: the message id is null.
    */
   readonly unsignedMessageId?: boolean | undefined;
 }
@@ -51,7 +52,7 @@ const publicUrlLengthMax = 2_048;
 const toleranceSecondsDefault = 300;
 
 /**
- * The keys as strings: at least one, none empty, none with the blank or line break that copying may add. `option` is
+ * The keys as strings: at least one, none empty, none with the space or line break that copying may add. `option` is
  * the name of the application's option.
  */
 export function keyTexts(given: unknown, option: string): readonly string[] {
@@ -61,14 +62,14 @@ export function keyTexts(given: unknown, option: string): readonly string[] {
   return texts.map((text) => {
     if (typeof text !== "string" || text === "")
       throw misconfigured(`${option} is not set, or not a string; is the environment variable set?`);
-    if (text.trim() !== text) throw misconfigured(`${option}: a key has blanks before or after it`);
+    if (text.trim() !== text) throw misconfigured(`${option}: a key has white space before or after it`);
     if (text.length > keyLengthMax)
       throw misconfigured(`${option}: a key must not exceed ${keyLengthMax} characters`);
     return text;
   });
 }
 
-/** The secrets as bytes, for providers whose key is the text itself. */
+/** The secrets as bytes, for providers that use the secret's text as the key. */
 export function secretBytes(given: unknown): readonly Uint8Array[] {
   return keyTexts(given, "secrets").map(utf8);
 }
@@ -87,8 +88,8 @@ export function publicUrlOf({ publicUrl }: PublicUrlOptions): string {
   throw misconfigured("publicUrl must be the whole address, such as https://example.com/hooks");
 }
 
-// Challenges with which providers check an address. Only for bodies of verified messages, because all of these parse
-// the body.
+// Challenges with which providers check an address. Use them only for bodies of verified messages, because all of these
+// functions parse the body.
 
 const challengeLengthMax = 1_024;
 const plainTokenLengthMax = 1_024;
@@ -104,8 +105,8 @@ export function discordPing(body: Uint8Array): { readonly status: 200 | 204; rea
 }
 
 /**
- * The text to return (status 200, `text/plain`) when Slack checks the address of an app, otherwise null. Only pass the
- * body of a verified message.
+ * The string to return (status 200, `text/plain`) when Slack checks the address of an app, otherwise null. Only pass
+ * the body of a verified message.
  */
 export function slackChallenge(body: Uint8Array): string | null {
   if (fieldOf(body, "type") !== "url_verification") return null;

@@ -13,7 +13,7 @@ import { utf8 } from "./reading.ts";
 
 /** One row of the provider table. */
 export interface ProviderDescription {
-  /** The name of its function, and `scheme` of verified messages. */
+  /** The name of the provider's function, and `scheme` of verified messages. */
   readonly name: string;
   readonly title: string;
   /** Header fields that the verification reads. */
@@ -39,7 +39,7 @@ export interface Provider extends ProviderScheme, Documented {
 
 const sharedSecret = { option: "secrets", keyOf: utf8 } as const;
 
-/** Svix signs for many senders; only the first word of the headers differs. */
+/** Svix signs for many senders; only the first word of the header names differs. */
 function svixScheme<Word extends string>(word: Word) {
   return {
     algorithm: "HMAC-SHA256",
@@ -228,7 +228,7 @@ const schemes = {
     signed: "v0:{timestamp}:{body}",
     keys: sharedSecret,
     key: "the signing secret of the app",
-    // Commands and interactions are forms and have none.
+    // Commands and interactions are forms and have no message id.
     signedId: { field: "event_id" },
     messageId: "`event_id` of the Events API",
     documentation: "https://docs.slack.dev/authentication/verifying-requests-from-slack",
@@ -251,7 +251,7 @@ const schemes = {
     headers: { signature: "Stripe-Signature" },
     signature: { encoding: "hex", bytes: 32, separator: ",", prefix: "v1=", timestampPrefix: "t=" },
     signed: "{t}.{body}",
-    // The key is the whole text, including whsec_.
+    // The key is the whole string, including `whsec_`.
     keys: sharedSecret,
     key: "the signing secret of the endpoint, including whsec_",
     signedId: { field: "id" },
@@ -379,7 +379,7 @@ const mailchimp: ProviderDescription = {
   headers: [],
   signed: "nothing: a secret that you chose is in the query of the address",
   algorithm: "the secret is compared",
-  key: "secrets: a long random text that you choose",
+  key: "secrets: a long random string that you choose",
   replayProtection: "none: no time is signed",
   messageId: "none",
   documentation: "https://mailchimp.com/developer/marketing/guides/sync-audience-data-webhooks/",
@@ -404,7 +404,7 @@ const microsoftGraph: ProviderDescription = {
   headers: [],
   signed: "nothing: each notification has the `clientState` of its subscription",
   algorithm: "clientState is compared",
-  key: "secrets: the clientState of the subscriptions, a long random text that you choose",
+  key: "secrets: the clientState of the subscriptions, a long random string that you choose",
   replayProtection: "none: no time is signed",
   messageId: "none",
   documentation: "https://learn.microsoft.com/en-us/graph/change-notifications-delivery-webhooks",
@@ -424,7 +424,7 @@ export const providerTable: readonly ProviderDescription[] = [
 function describe(provider: Provider): ProviderDescription {
   const { name, title, headers, signed, algorithm, signature, keys, key, messageId, documentation } =
     provider;
-  // A prefix that names a list entry is part of the header's format; one before a single value is specific to the
+  // A prefix that names a list entry is part of the header's format; a prefix of a single value is specific to the
   // provider.
   const isNamed = signature.prefix !== undefined && signature.timestampPrefix === undefined;
   return {

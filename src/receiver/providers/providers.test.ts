@@ -14,9 +14,9 @@ import { senders as firstSenders } from "./senders.fixture.ts";
 import type { Sender } from "./senders.fixture.ts";
 
 const senders = [...firstSenders, ...moreSenders].toSorted((a, b) => (a.name < b.name ? -1 : 1));
-/** These sign inside the body. */
+/** These put the signature inside the body. */
 const withoutHeaders = ["adyen", "mailchimp", "mailgun", "microsoft_graph"];
-/** These authenticate the sender, but do not protect the body. */
+/** These authenticate the sender but do not protect the body. */
 const withoutBodyProof = ["mailchimp"];
 
 const now = { nowSeconds: 1_800_000_000 };
@@ -24,7 +24,7 @@ const webProviders = bindProviders(createWebCrypto(globalThis.crypto.subtle));
 
 type Accepted = Extract<Verification, { kind: "verified" }>;
 
-/** With synchronous cryptography, the result must be synchronous. */
+/** If the cryptography is synchronous, the result must be synchronous too. */
 function answerOf(sender: Sender, message: ReceivedMessage, keys: readonly (0 | 1)[] = [0]): Verification {
   const answer = sender.verifier(providers, keys).verify(message, now);
   if (answer instanceof Promise) assert.fail("a promise, although nothing has to be waited for");
@@ -69,7 +69,8 @@ for (const sender of senders) {
       const message = messageFrom(sender);
       const { replayId, ...answer } = answerOf(sender, message) as Accepted;
       assert.deepEqual(answer, expected);
-      // A replay within the tolerance must be distinguishable from a new message.
+      // A replay within the tolerance must be distinguishable from a new message, so a message without an ID gets a
+      // replay ID.
       assert.equal(replayId !== undefined, sender.isTimed && sender.messageId === null);
       const later = sender.verifier(webProviders, [0]).verify(message, now);
       assert.ok(later instanceof Promise);

@@ -1,4 +1,4 @@
-/** Examples that the providers publish. Each was recomputed independently before it was added here. */
+/** Examples published by the providers. Each one was recomputed independently before it was added here. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { MessageVerifier, ReceivedMessage, Verification } from "../message/message.ts";
@@ -108,7 +108,7 @@ suite("Twilio's notations", () => {
       publicUrl: "https://example.com/sms",
       url: "/sms",
       form: "Body=Z%C3%BCrich+%F0%9F%8E%B7",
-      // Signed with port 443 in the address.
+      // The signed address includes port 443.
       signature: "Ui16ohj0UPYWloorxe5Hv/zpx4U=",
     },
     {
@@ -144,7 +144,7 @@ suite("Twilio's notations", () => {
   });
 
   test("a body that the signature does not cover is rejected", () => {
-    // The signature of an address without parameters, which an observer of one message knows.
+    // The signature of an address without parameters. Anyone who observes one such message has it.
     const verifier = providers.twilio({ secrets: "12345", publicUrl: "http://example.com:8080/sms" });
     const signature = { "X-Twilio-Signature": "3wNxw5b/A1F1l0ovt5GPjBq3YXQ=" };
     const form = { ...signature, "Content-Type": "application/x-www-form-urlencoded" };

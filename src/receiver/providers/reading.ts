@@ -16,7 +16,7 @@ export function textOf(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
-/** Null unless the text is exactly `length` bytes in hexadecimal, in either case. */
+/** Null unless the string is exactly `length` bytes in hexadecimal, in either case. */
 export function hexBytes(text: string, length: number): Uint8Array | null {
   if (text.length !== length * 2 || !/^[0-9a-f]*$/i.test(text)) return null;
   const bytes = new Uint8Array(length);
@@ -25,7 +25,8 @@ export function hexBytes(text: string, length: number): Uint8Array | null {
 }
 
 /**
- * Null unless the text is canonical, padded base64 of 1 to `lengthMax` bytes, so that each value has a single spelling.
+ * Null unless the string is canonical, padded base64 of 1 to `lengthMax` bytes, so that each value has a single
+ * spelling.
  */
 export function base64Bytes(text: string, lengthMax: number): Uint8Array | null {
   if (text === "" || text.length > Math.ceil(lengthMax / 3) * 4) return null;
@@ -39,17 +40,18 @@ export function hexOf(bytes: Uint8Array): string {
 
 /**
  * A value that a replayed message cannot change: a digest of all signed content, including the time. The signature is
- * not suitable, because some can be written in several ways, and an attacker may omit one of several valid ones.
+ * not suitable, because some signatures can be written in several ways, and an attacker may omit one of several valid
+ * ones.
  */
 export function replayIdOf(crypto: ReceiverCrypto, signed: readonly Uint8Array[]): MaybePromise<string> {
   return andThen(crypto.digest("sha256", concat(signed)), hexOf);
 }
 
-// Reads untrusted input: every length is bounded, and invalid input is a rejection, never an exception.
+// Reads untrusted input: every length is bounded, and invalid input is rejected, never thrown.
 
 export type Rejected = Extract<Verification, { kind: "rejected" }>;
 
-/** No provider's header comes close; longer ones are refused. */
+/** No header of a provider is nearly as long; longer headers are refused. */
 const headerLengthMax = 4_096;
 /** More signatures than any rotation needs. Bounds the work that an attacker can cause. */
 const entriesMax = 32;
@@ -114,14 +116,14 @@ function wholeSeconds(milliseconds: number): number | null {
   return Number.isNaN(milliseconds) ? null : Math.floor(milliseconds / 1_000);
 }
 
-/** Null if the time is within the tolerance. */
+/** Null if the difference from the current time is within the tolerance. */
 export function ageProblem(
   timestampSeconds: number,
   nowSeconds: number,
   toleranceSeconds: number,
 ): Rejected | null {
   const ageSeconds = nowSeconds - timestampSeconds;
-  // Negated so that a clock value of NaN refuses the message.
+  // Negated so that a message is refused if the clock value is NaN.
   if (!(ageSeconds <= toleranceSeconds))
     return rejected("too_old", `signed ${ageSeconds} s ago; the tolerance is ${toleranceSeconds} s`);
   if (!(-ageSeconds <= toleranceSeconds))
@@ -145,7 +147,8 @@ export function messageIdFrom(value: unknown): string | null {
   return typeof value === "string" && /^[\x21-\x7e]{1,255}$/.test(value) ? value : null;
 }
 
-// For providers that sign inside the body: it must be parsed before anything is verified, so it is bounded here.
+// For providers that sign inside the body, which must therefore be parsed before anything is verified. The parsing is
+// bounded here.
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -160,7 +163,7 @@ export function unprovenBody({ body }: ReceivedMessage): JsonObject | Rejected {
   }
 }
 
-/** Null for anything but an object with named members. */
+/** Null for any value other than an object with named members. */
 export function objectOf(value: unknown): JsonObject | null {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
 }

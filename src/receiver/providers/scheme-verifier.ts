@@ -30,7 +30,7 @@ const hmacHashes = { "HMAC-SHA1": "sha1", "HMAC-SHA256": "sha256", "HMAC-SHA512"
 /** What a provider signs, with which algorithm, and where the signature is. */
 export interface ProviderScheme {
   readonly algorithm: keyof typeof hmacHashes | "Ed25519" | "ECDSA P-256 with SHA-256";
-  /** Read in this order; all are required. */
+  /** Read in this order; all headers are required. */
   readonly headers: {
     readonly id?: string;
     readonly signature: string;
@@ -38,7 +38,7 @@ export interface ProviderScheme {
   };
   /** Additional signature headers of a provider that numbers them. All are optional. */
   readonly moreSignatureHeaders?: readonly string[];
-  /** Format of the header `timestamp`; default Unix seconds. */
+  /** Format of the header `timestamp`; defaults to Unix seconds. */
   readonly timestampForm?: TimestampForm | undefined;
   readonly signature: {
     readonly encoding: "hex" | "base64" | "DER in base64";
@@ -55,7 +55,7 @@ export interface ProviderScheme {
   readonly signed: `${string}{body}${string}`;
   /** The option, and how to convert one of its strings to a key. */
   readonly keys: { readonly option: "secrets" | "publicKeys"; readonly keyOf: (text: string) => Uint8Array };
-  /** A field of the signed body with the signed time in Unix milliseconds. */
+  /** A field of the signed body that holds the signed time in Unix milliseconds. */
   readonly timestampField?: string;
   /** Location of a signed id: a field of the body, or the header `id`. */
   readonly signedId?: { readonly field: string } | "header" | undefined;
@@ -132,7 +132,7 @@ function claimOf(message: ReceivedMessage, reader: Clocked): Claim | Rejected {
     values[kind as keyof ProviderScheme["headers"]] = value;
   }
   const { id = "", signature: header = "" } = values;
-  // With a period in the id, bytes could move from the body to the id without changing the signature.
+  // If the ID could contain a period, bytes could move from the body to the ID without changing the signature.
   if (scheme.headers.id !== undefined && (messageIdFrom(id) === null || id.includes(".")))
     return rejected("bad_message_id", `${scheme.headers.id} contains a period or other invalid characters`);
   const time = values.timestamp ?? timeIn(header, scheme);

@@ -1,4 +1,6 @@
-/** Every provider as a sender: messages are signed with plain node:crypto, independently of the code under test. */
+/**
+ * Implements the sender of every provider. Signs messages with plain node:crypto, independently of the code under test.
+ */
 import { createHash, createHmac, createPrivateKey, createPublicKey, sign } from "node:crypto";
 import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
 import type { Providers } from "./index.ts";
@@ -6,15 +8,15 @@ import type { Providers } from "./index.ts";
 export interface Draft {
   readonly body: string;
   readonly timestampSeconds: number;
-  /** One of the two keys that the receiver can know. */
+  /** One of the two keys with which the receiver can be configured. */
   readonly key: 0 | 1;
 }
 
 export interface Sender {
   readonly name: string;
-  /** Whether a time is signed. */
+  /** Whether the signature covers a time. */
   readonly isTimed: boolean;
-  /** A body with a signed id where the provider has one. */
+  /** A body that contains a signed ID, if the provider has one. */
   readonly body: string;
   readonly messageId: string | null;
   /** A verifier with these keys. */
@@ -30,7 +32,7 @@ export const svixSecrets = [
 export const publicUrl = "https://hooks.example.com/in?tenant=1";
 const path = "/in?tenant=1";
 
-/** Two Ed25519 and two P-256 pairs, always the same. */
+/** Two fixed Ed25519 pairs and two fixed P-256 pairs. */
 const ed25519Keys = [1, 2].map((fill) =>
   createPrivateKey({
     key: Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), Buffer.alloc(32, fill)]),
@@ -43,7 +45,7 @@ const p256Keys = [
   "MEECAQAwEwYHKoZIzj0CAQYIKoZIzj0DAQcEJzAlAgEBBCAFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQ==",
 ].map((key) => createPrivateKey({ key: Buffer.from(key, "base64"), format: "der", type: "pkcs8" }));
 
-/** The public halves as the provider shows them. */
+/** The public halves in the form in which the provider shows them. */
 export const discordKeys = ed25519Keys.map((key) =>
   createPublicKey(key).export({ format: "der", type: "spki" }).subarray(-32).toString("hex"),
 );

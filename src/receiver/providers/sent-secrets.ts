@@ -20,7 +20,7 @@ import { schemeOf } from "./provider-table.ts";
 import { isRejected, objectOf, rejected, type Rejected, unprovenBody, utf8 } from "./reading.ts";
 import { createSchemeVerifier } from "./scheme-verifier.ts";
 
-/** `secrets` are texts that you chose for the query of the address, as `?secret=…`. */
+/** `secrets` are strings that you chose for the query of the address, as in `?secret=…`. */
 export type MailchimpOptions = SecretOptions;
 /** `secrets` are the `clientState` of the subscriptions. */
 export type MicrosoftGraphOptions = SecretOptions;

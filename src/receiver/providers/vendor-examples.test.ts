@@ -1,7 +1,7 @@
 /**
- * Examples that vendors publish for the newer presets, and messages signed by their libraries. There is no published
- * signature for DocuSign, Intercom, Mailgun, Meta, Typeform and X, whose pages print none with a matching key.
- * Zendesk's page has one for an older order of body and time.
+ * Examples that vendors publish for the newer presets, and messages signed by their libraries. DocuSign, Intercom,
+ * Mailgun, Meta, Typeform and X publish no signature with a matching key. Zendesk publishes one only for an older order
+ * of body and time.
  */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";

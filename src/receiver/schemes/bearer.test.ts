@@ -32,7 +32,7 @@ describe("bearer tokens", () => {
       producer: "shop",
       messageId: null,
       timestampSeconds: null,
-      // The token authenticates the whole request.
+      // The token authenticates the whole request, so the idempotency key is authentic too.
       isKeyAuthentic: true,
     });
     assert.equal(causeOf({ authorization: "bearer   older.token" }), "shop");

@@ -6,8 +6,9 @@ import { misconfigured } from "../receiver-error.ts";
 
 /**
  * Accepts only messages that every verifier accepts, such as a signature and a bearer token. They run in order, and the
- * first rejection is returned. The first verifier determines the producer; message id and time come from the first that
- * has them; `scheme` joins all with `+`. Throws ReceiverError `misconfigured` without a verifier.
+ * first rejection is returned. The first verifier determines the producer; message id and time come from the first
+ * verifier that provides them; `scheme` joins all with `+`. Throws ReceiverError `misconfigured` if there is no
+ * verifier.
  */
 export function allOf(verifiers: readonly MessageVerifier[]): MessageVerifier {
   const [first, ...others] = verifiers.length > 0 ? verifiers : [];
@@ -111,10 +112,11 @@ export function firstAccepted<Item, Answer extends { readonly kind: string }>(
 /**
  * Accepts messages that at least one verifier accepts; the first that does determines scheme and producer. If none
  * does, the most informative rejection is returned: an altered body rather than another scheme's missing header. Throws
- * ReceiverError `misconfigured` without a verifier, which would accept nothing or, worse, everything.
+ * ReceiverError `misconfigured` if there is no verifier, because such a list would accept nothing or, worse,
+ * everything.
  */
 export function anyOf(verifiers: readonly MessageVerifier[]): MessageVerifier {
-  // This also catches a single verifier that is not in a list, which has no length.
+  // This also detects a single verifier that is not in a list, because it has no length.
   if (!(verifiers.length > 0)) throw misconfigured("anyOf needs a list of at least one verifier");
   return {
     verify: (message, now) => firstVerified(verifiers, (verifier) => verifier.verify(message, now)),
@@ -122,15 +124,16 @@ export function anyOf(verifiers: readonly MessageVerifier[]): MessageVerifier {
 }
 
 /**
- * Secrets, keys or tokens as strings: one, several during a rotation, or those of several producers by name. The name
- * becomes `producer` of verified messages; without names it is `default`. Up to 16 for one producer, and 64 in total.
+ * Secrets, keys or tokens as strings: one, several during a rotation, or those of several producers keyed by name. The
+ * name becomes the `producer` of verified messages; without names it is `default`. Up to 16 per producer, and 64 in
+ * total.
  */
 export type ByProducer = string | readonly string[] | Readonly<Record<string, string | readonly string[]>>;
 
 const producersMax = 256;
 /**
- * For all producers together, because each key may have to be tried for an attacker's message. Use separate endpoints
- * for more producers.
+ * Limit for all producers together, because each key may have to be tried for an attacker's message. Use separate
+ * endpoints for more producers.
  */
 const keysMax = 64;
 

@@ -18,7 +18,7 @@ export interface HmacOptions extends SecretOptions, ToleranceOptions {
   readonly hash?: "sha1" | "sha256" | "sha512" | undefined;
   readonly encoding?: "hex" | "base64" | undefined;
   /**
-   * The signed content; default `{body}`. Placeholders are `{body}`, `{timestamp}`, `{id}`, `{method}` and `{url}`,
+   * The signed content; defaults to `{body}`. Placeholders are `{body}`, `{timestamp}`, `{id}`, `{method}` and `{url}`,
    * which is `publicUrl`.
    */
   readonly signed?: string | undefined;
@@ -86,7 +86,7 @@ function schemeOf(options: HmacOptions): ProviderScheme {
 }
 
 /**
- * Every value that is read must be signed, and every placeholder must be read. Otherwise the scheme would only look
+ * Every value that is read must be signed, and every placeholder must be read. Otherwise the scheme would only appear
  * secure.
  */
 function signedTemplate(options: HmacOptions): ProviderScheme["signed"] {
@@ -99,10 +99,10 @@ function signedTemplate(options: HmacOptions): ProviderScheme["signed"] {
   const isTimed = timestampHeader !== undefined || timestampPrefix !== undefined;
   if (isTimed !== names.includes("timestamp"))
     throw misconfigured(
-      "signed must contain {timestamp} exactly if timestampHeader or timestampPrefix is given",
+      "signed must contain {timestamp} if and only if timestampHeader or timestampPrefix is set",
     );
   if ((idHeader !== undefined) !== names.includes("id"))
-    throw misconfigured("signed must contain {id} exactly if idHeader is given");
+    throw misconfigured("signed must contain {id} if and only if idHeader is set");
   return signed.replaceAll("{url}", "{notification URL}") as ProviderScheme["signed"];
 }
 

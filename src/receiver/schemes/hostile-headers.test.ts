@@ -1,4 +1,4 @@
-/** How much computation attackers can cause: they know a keyid, which is public, but no key. */
+/** Limits the computation that attackers can cause. They have the keyid, which is public, but no key. */
 import assert from "node:assert/strict";
 import * as nodeCrypto from "node:crypto";
 import { test } from "node:test";
@@ -35,7 +35,9 @@ async function verified(forged: {
   return verifier.verify(received(headers, { url: forged.url ?? "/hooks" }), { nowSeconds: signedAt });
 }
 
-/** A valid message takes a fraction of a millisecond; quadratic time at these lengths would take many seconds. */
+/**
+ * A valid message takes a fraction of a millisecond. With quadratic complexity, these lengths would take many seconds.
+ */
 const timeMsMax = 1_000;
 
 test("a field with many blanks takes linear time", async () => {

@@ -33,7 +33,7 @@ const ed25519 = httpSignatureHeaders({ keys: [pairKey] });
 const shared = httpSignatureHeaders({ keys: [named] });
 const sharedKey = { key: secret, keyId: "team-a", producer: "a" };
 
-/** A signature computed over the given lines, so that it is valid but unusual. */
+/** A signature computed over the given lines: valid but unusual. */
 function signedByHand(lines: readonly string[], params: string): Headers {
   const base = [...lines, `"@signature-params": ${params}`].join("\n");
   const mac = createHmac("sha256", secretKey.kind === "symmetric" ? secretKey.bytes : "")

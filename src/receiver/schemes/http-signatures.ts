@@ -21,7 +21,10 @@ import { misconfigured } from "../receiver-error.ts";
 export interface HttpSignatureKey {
   /** `whpk_…` for `ed25519`, `whsec_…` for `hmac-sha256`. */
   readonly key: string;
-  /** `keyid` of its signatures. Defaults to the RFC 7638 thumbprint for a public key; required for a shared secret. */
+  /**
+   * `keyid` of the key's signatures. Defaults to the RFC 7638 thumbprint for a public key; required for a shared
+   * secret.
+   */
   readonly keyId?: string | undefined;
   /** Defaults to `default`. */
   readonly producer?: string | undefined;
@@ -94,9 +97,10 @@ function thumbprint(crypto: ReceiverCrypto, publicKey: Uint8Array): MaybePromise
 }
 
 /**
- * The address as its sender used it, reconstructed from the request. Behind a proxy only the application knows scheme
- * and host, so it can configure them. Otherwise an absolute URL is used unchanged, and a path gets the Host header,
- * with `https` unless the host is this machine. Forwarding headers are ignored, because any sender can set them.
+ * The address as its sender used it, reconstructed from the request. Behind a proxy only the application has the scheme
+ * and host, so it can configure them. If they are not configured, an absolute URL is used unchanged, and a path gets
+ * the Host header, with `https` unless the host is this machine. Forwarding headers are ignored, because any sender can
+ * set them.
  */
 function targetUriOf(message: ReceivedMessage, publicOrigin: string | null): string {
   const { url } = message;
@@ -139,11 +143,11 @@ export interface HttpSignaturesOptions extends ToleranceOptions {
    */
   readonly publicOrigin?: string | undefined;
   /**
-   * Component names that a signature must cover. Default: `@method`, `@target-uri`, `content-type`, `content-digest`,
-   * `idempotency-key`. `content-digest` is always required.
+   * Component names that a signature must cover. Defaults to `@method`, `@target-uri`, `content-type`,
+   * `content-digest`, `idempotency-key`. `content-digest` is always required.
    */
   readonly requiredComponents?: readonly string[] | undefined;
-  /** Accepts only signatures with this `tag`. Default: any. */
+  /** Accepts only signatures with this `tag`. By default, any tag is accepted. */
   readonly tag?: string | undefined;
 }
 
@@ -158,7 +162,7 @@ interface Settings {
   readonly tag: string | null;
 }
 
-/** Throws ReceiverError `misconfigured` for options that cannot work. The scheme signs no message id. */
+/** Throws ReceiverError `misconfigured` for options that cannot work. The scheme does not sign a message id. */
 export function prepareHttpSignaturesVerifier(
   crypto: ReceiverCrypto,
   options: HttpSignaturesOptions,

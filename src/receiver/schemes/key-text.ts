@@ -1,11 +1,12 @@
 /**
- * Parses keys in the form that senders show. Mistakes are detected here, once, and not with the first message: which
- * kind of key is needed, and which kind was given. Messages reveal nothing of a key except its length.
+ * Parses keys in the form that senders show. Mistakes are detected here, once, and not with the first message: error
+ * messages name the required kind of key and the kind that was given. They reveal nothing about a key except its
+ * length.
  */
 import { decodeBase64 } from "../../domain/base64.ts";
 import { misconfigured } from "../receiver-error.ts";
 
-/** Bounds of a shared secret. */
+/** Length limits of a shared secret. */
 const sharedBytesMin = 24;
 const sharedBytesMax = 64;
 const ed25519KeyBytes = 32;

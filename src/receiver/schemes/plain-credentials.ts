@@ -14,7 +14,7 @@ interface KnownToken {
 }
 
 /**
- * The producer of the given token, or null. All tokens are compared, so that the duration reveals nothing about partial
+ * The producer of the given token, or null. All tokens are compared, so that the duration does not reveal partial
  * matches.
  */
 function producerOf(crypto: ReceiverCrypto, known: readonly KnownToken[], given: Uint8Array): string | null {
@@ -27,11 +27,11 @@ function producerOf(crypto: ReceiverCrypto, known: readonly KnownToken[], given:
 
 // A secret in a header or in the query. It authenticates the sender, but does not protect against alteration.
 
-/** Give either `header` or `query`. */
+/** Set either `header` or `query`. */
 export interface ApiKeyOptions {
   /** Name of the header field, such as `X-Api-Key`. */
   readonly header?: string | undefined;
-  /** Name of the query parameter. Addresses end up in logs, so prefer a header. */
+  /** Name of the query parameter. Addresses appear in logs, so prefer a header. */
   readonly query?: string | undefined;
   /** Text before the key in the header, such as `Token `. */
   readonly prefix?: string | undefined;
@@ -48,7 +48,7 @@ export function prepareApiKeyVerifier(
   scheme = "api-key",
 ): MessageVerifier {
   const { header, query } = options;
-  if ((header === undefined) === (query === undefined)) throw misconfigured("give either header or query");
+  if ((header === undefined) === (query === undefined)) throw misconfigured("set either header or query");
   if (header !== undefined && !headerName.test(header))
     throw misconfigured("header must be the name of a header field");
   if (query === "") throw misconfigured("query must be the name of a query parameter");
@@ -117,12 +117,12 @@ export function prepareBasicVerifier(
 
 // Bearer tokens (RFC 6750). They authenticate the sender, but do not protect against alteration.
 
-/** A token is 1 to 1,024 visible ASCII characters. */
+/** A token has 1 to 1,024 visible ASCII characters. */
 export interface BearerOptions {
   readonly tokens: ByProducer;
   /**
-   * True also accepts `?access_token=…`, for senders that cannot set a header. Addresses end up in logs, so the default
-   * is false.
+   * If true, also accepts `?access_token=…`, for senders that cannot set a header. Addresses appear in logs, so the
+   * default is false.
    */
   readonly allowQueryParameter?: boolean | undefined;
 }
@@ -154,7 +154,7 @@ function tokenOf(message: ReceivedMessage, options: BearerOptions): string | Rej
   const inQuery = queryOf(message.url).getAll("access_token");
   if (inHeader.length > tokenLengthMax) return rejected("malformed_header", "Authorization is too long");
   if (inHeader !== "") {
-    // RFC 6750, section 2: one method per message. With two tokens it would be ambiguous which one counts.
+    // RFC 6750, section 2: one method per message. With two tokens it would be ambiguous which one is used.
     if (inQuery.length > 0)
       return rejected("malformed_header", "there are tokens in both Authorization and the query");
     const [, token] = /^bearer +([\x21-\x7e]+)$/i.exec(inHeader) ?? [];
@@ -175,7 +175,9 @@ function tokenOf(message: ReceivedMessage, options: BearerOptions): string | Rej
 
 // Mutual TLS: the component that terminated the connection reports the sender's verified certificate.
 
-/** A message without a certificate is refused, so a missing proxy cannot open the endpoint. Throws `misconfigured`. */
+/**
+ * A message without a certificate is refused, so a missing proxy does not open the endpoint. Throws `misconfigured`.
+ */
 export function prepareClientCertificateVerifier(
   crypto: ReceiverCrypto,
   /**

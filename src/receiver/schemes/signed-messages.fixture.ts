@@ -15,7 +15,7 @@ import { prepareSigner } from "../../domain/signing/standard-webhooks.ts";
 import { prepareXWebhookSigner } from "../../domain/signing/x-webhook.ts";
 import { receivedHeaders, type ReceivedMessage } from "../message/message.ts";
 
-/** Signing time of everything here, Unix seconds. */
+/** Signing time of all messages here, in Unix seconds. */
 export const signedAt = 1_700_000_000;
 export const messageId = "0190a4d5-1c9e-7c5e-9b9a-3f8e3b3f1a2e";
 export const orderBody = Buffer.from('{"order":"42"}');
@@ -36,7 +36,7 @@ export function signingKey(text: string): Exclude<ReturnType<typeof parseSecret>
   return key;
 }
 
-/** A received request. */
+/** A request as it was received. */
 export function received(
   headers: Headers,
   more: Partial<Omit<ReceivedMessage, "headers">> = {},
@@ -103,7 +103,7 @@ const headerNames = [
   "host",
 ];
 
-/** Requests as an attacker might send them: arbitrary header values, some of them derived from valid ones. */
+/** Requests that an attacker might send: arbitrary header values, some of them derived from valid ones. */
 export function strangeMessages(valid: Headers): fc.Arbitrary<ReceivedMessage> {
   const noise = fc.oneof(
     unicodeText({ maxLength: 60 }),

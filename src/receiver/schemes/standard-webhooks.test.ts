@@ -234,7 +234,7 @@ describe("setting up Standard Webhooks", () => {
     ],
     ["a public key of another length", `whpk_${Buffer.alloc(31).toString("base64")}`, /32 bytes/],
     ["URL-safe base64", `whsec_${Buffer.alloc(24, 0xff).toString("base64url")}`, /base64/],
-    ["a key with a line break", `${secret}\n`, /blanks/],
+    ["a key with a line break", `${secret}\n`, /white space/],
   ];
   for (const [what, keys, message] of refused) {
     test(`TS16-66 ${what} is rejected at once, without repeating it`, () => {

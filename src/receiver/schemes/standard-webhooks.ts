@@ -15,11 +15,12 @@ export interface StandardWebhooksOptions extends ToleranceOptions {
 }
 
 const signatureBytes = { v1: 32, v1a: 64 } as const;
-/** More than any rotation needs. Bounds the work that an attacker can cause. */
+/** More entries than any rotation needs. Limits the work that an attacker can cause. */
 const signaturesMax = { v1: 32, v1a: 8 } as const;
 /**
- * Each `v1a` signature may have to be tried with each public key, at a tenth of a millisecond or more. With many keys
- * fewer signatures are checked, but at least two: during a rotation a sender signs with the old and the new key.
+ * Each `v1a` signature may have to be tried with each public key, which takes a tenth of a millisecond or more. With
+ * many keys fewer signatures are checked, but at least two: during a rotation a sender signs with the old and the new
+ * key.
  */
 const ed25519TrialsMax = 32;
 const rotatingSignatures = 2;
@@ -52,7 +53,7 @@ export function prepareStandardWebhooksVerifier(
       if (isRejected(time)) return time;
       const header = headerOf(message, "Webhook-Signature");
       if (isRejected(header)) return header;
-      // With a period in the id, bytes could move from the body to the id without changing the signature.
+      // If the ID could contain a period, bytes could move from the body to the ID without changing the signature.
       if (!isSignableMessageId(messageId)) {
         return rejected("bad_message_id", "Webhook-ID contains a period or other invalid characters");
       }
@@ -116,7 +117,7 @@ function unsigned(keys: readonly ProducerKey[], signatures: Signatures): Verific
   if (keys.some(({ value }) => signatures[schemeOf(value)].length > 0)) {
     return rejected(
       "no_matching_signature",
-      "no signature matches a key: another key was used, or the message was altered",
+      "no signature matches a key: a different key was used, or the message was altered",
     );
   }
   const detail =

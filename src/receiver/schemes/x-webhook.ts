@@ -19,7 +19,7 @@ import { readSecretText } from "./key-text.ts";
 
 /** `toleranceSeconds` defaults to 300. */
 export interface XWebhookOptions extends ToleranceOptions {
-  /** As the sender shows them. The key is the text itself; `whsec_` may be omitted. */
+  /** Secrets as shown by the sender. The key is the text itself; `whsec_` may be omitted. */
   readonly secrets: ByProducer;
 }
 
@@ -58,7 +58,7 @@ export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhoo
         if (key === null) {
           return rejected(
             "no_matching_signature",
-            "no v1 matches a secret: another secret was used, or the body was altered",
+            "no v1 matches a secret: a different secret was used, or the body was altered",
           );
         }
         const { producer } = key;
@@ -71,7 +71,7 @@ export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhoo
   };
 }
 
-/** Text without the prefix may be a secret that was copied without it, or one that never had it. */
+/** A string without the prefix may be a secret that was copied without it, or one that never had it. */
 function keysOf(text: string): readonly Uint8Array[] {
   const secret = readSecretText(text);
   return secret.startsWith("whsec_") ? [utf8(secret)] : [utf8(secret), utf8(`whsec_${secret}`)];

@@ -9,7 +9,7 @@ export interface PostgresPool<Client extends PostgresClient> {
 }
 
 export interface PostgresClient extends PostgresQueryable {
-  /** With an error, the connection is closed and not reused. */
+  /** If an error is given, the connection is closed and not reused. */
   release(error?: Error | boolean): void;
 }
 

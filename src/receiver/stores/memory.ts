@@ -16,7 +16,7 @@ export function createMemoryDeduplicationStore(
   options: { readonly entriesMax?: number } = {},
 ): DeduplicationStore {
   const { entriesMax = 100_000 } = options;
-  // In order of the last change, so the oldest entries come first.
+  // In order of the last change, so that the oldest entries come first.
   const entries = new Map<string, MemoryEntry>();
 
   const put = (key: string, entry: MemoryEntry): void => {

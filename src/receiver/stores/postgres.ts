@@ -7,11 +7,11 @@ import {
 } from "./database-objects.ts";
 
 export interface PostgresDeduplicationOptions {
-  /** With an optional schema prefix; default `posthorn_deduplication`. */
+  /** Optionally with a schema prefix; defaults to `posthorn_deduplication`. */
   readonly table?: string;
   /**
-   * True if `queryable` is inside a transaction that stays open while the handler runs. A claim then tries a lock of
-   * that transaction and returns `running` at once, instead of waiting for the end of the other transaction.
+   * Whether `queryable` is inside a transaction that stays open while the handler runs. If so, a claim tries a lock of
+   * that transaction and returns `running` immediately, instead of waiting for the end of the other transaction.
    */
   readonly isInTransaction?: boolean;
 }
@@ -23,7 +23,7 @@ interface Row {
   readonly expires_at: string | number;
 }
 
-/** Keys removed by one call of `purge`; bounded to keep locks short. */
+/** Maximum number of keys removed per call to `purge`. The limit keeps locks short. */
 const purgeRowsMax = 1_000;
 
 /** Stores keys in a table of the application's database, which {@link createPostgresDeduplicationTable} creates. */
@@ -58,7 +58,7 @@ export function createPostgresDeduplicationStore(
   };
 }
 
-/** Two messages whose hashes collide only wait for each other unnecessarily. */
+/** If the hashes of two messages collide, the messages only wait for each other unnecessarily. */
 async function lockKey(queryable: PostgresQueryable, key: string): Promise<boolean> {
   const { rows } = await queryable.query(
     "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS is_locked",
@@ -74,8 +74,8 @@ function statements(table: string) {
         expires_at = excluded.expires_at
       WHERE known.expires_at <= $5`,
     read: `SELECT fingerprint, result, expires_at FROM ${table} WHERE key = $1`,
-    // Inserts if the claim expired and was purged, because the work is done. The token of a completed key is NULL,
-    // which equals nothing.
+    // Inserts the result if the claim expired and was purged, because the work is done. The token of a completed key is
+    // NULL, which equals nothing.
     finish: `INSERT INTO ${table} AS known (key, fingerprint, result, expires_at) VALUES ($1, $2, $3, $4)
       ON CONFLICT (key) DO UPDATE SET result = excluded.result, token = NULL, expires_at = excluded.expires_at
       WHERE known.token = $5`,
@@ -85,13 +85,13 @@ function statements(table: string) {
   };
 }
 
-/** Creates the table if it is missing. For a migration of the application, or for its startup. */
+/** Creates the table if it is missing. Use it in a migration of the application, or at its startup. */
 export async function createPostgresDeduplicationTable(
   queryable: PostgresQueryable,
   options: Pick<PostgresDeduplicationOptions, "table"> = {},
 ): Promise<void> {
   const table = checkedQualifiedName(options.table ?? "posthorn_deduplication");
-  // One call without values is one transaction; the lock prevents races between processes that start together.
+  // One call without values is one transaction; the lock prevents races between processes that start concurrently.
   await queryable.query(`
     SELECT pg_advisory_xact_lock(hashtextextended('posthorn-receiver-tables', 0));
     CREATE TABLE IF NOT EXISTS ${table} (

@@ -2,14 +2,14 @@ import type { ClaimOutcome, DeduplicationStore } from "../deduplication.ts";
 import type { RedisClient } from "./database-objects.ts";
 
 export interface RedisDeduplicationOptions {
-  /** Key prefix; default `posthorn:deduplication:`. */
+  /** Key prefix; defaults to `posthorn:deduplication:`. */
   readonly prefix?: string;
 }
 
 /**
  * Stores each key in a hash that Redis expires automatically. Every method is one script, so it is atomic; no script
- * accesses more than one key, so a cluster works as well. Keys that Redis loses in a crash or evicts are lost here,
- * too: use an append-only file and the `noeviction` policy if that matters.
+ * accesses more than one key, so a cluster works as well. Keys that Redis loses in a crash or evicts are also lost
+ * here: use an append-only file and the `noeviction` policy if that matters.
  */
 export function createRedisDeduplicationStore(
   client: RedisClient,
@@ -46,7 +46,7 @@ function claimOutcome(reply: unknown): ClaimOutcome {
   }
 }
 
-// Redis gets durations instead of points in time, because its clock may differ from ours.
+// Redis gets durations instead of absolute times, because its clock may differ from ours.
 const claimScript = `
 local known = redis.call('HMGET', KEYS[1], 'fingerprint', 'result', 'expires_at')
 if known[1] and tonumber(known[3]) > tonumber(ARGV[3]) then

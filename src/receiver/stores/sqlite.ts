@@ -8,11 +8,11 @@ interface Row {
 }
 
 export interface SqliteDeduplicationOptions {
-  /** Default `posthorn_deduplication`. */
+  /** Defaults to `posthorn_deduplication`. */
   readonly table?: string;
 }
 
-/** Keys removed by one call of `purge`; bounded to keep the database lock short. */
+/** Maximum number of keys removed per call to `purge`. The limit keeps the database lock short. */
 const purgeRowsMax = 1_000;
 
 /**
@@ -61,8 +61,8 @@ function statements(table: string) {
         expires_at = excluded.expires_at
       WHERE known.expires_at <= ?`,
     read: `SELECT fingerprint, result, expires_at FROM ${table} WHERE key = ?`,
-    // Inserts if the claim expired and was purged, because the work is done. The token of a completed key is NULL,
-    // which equals nothing.
+    // Inserts the result if the claim expired and was purged, because the work is done. The token of a completed key is
+    // NULL, which equals nothing.
     finish: `INSERT INTO ${table} AS known (key, fingerprint, result, expires_at) VALUES (?, ?, ?, ?)
       ON CONFLICT (key) DO UPDATE SET result = excluded.result, token = NULL, expires_at = excluded.expires_at
       WHERE known.token = ?`,

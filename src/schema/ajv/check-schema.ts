@@ -12,11 +12,11 @@ import { costOf, safeFormats, type SubschemaCost } from "./validation-cost.ts";
 const costKeyword = "posthornCost";
 
 /**
- * Generates the text of the code that checks data against a schema, for both modes (`GeneratedCode`). It is generated
+ * Generates the source of the code that checks data against a schema, for both modes (`GeneratedCode`). It is generated
  * in one thread and runs in another. The name `runtime` in it is defined in generated-validator.ts.
  *
- * Each schema gets a separate ajv instance. A shared instance keeps the ids it saw, so ids of different tenants would
- * collide.
+ * Each schema gets a separate ajv instance. A shared instance keeps the ids it has seen, so ids of different tenants
+ * would collide.
  */
 function generateCode(schema: Readonly<Record<string, unknown>>): {
   readonly first: string;
@@ -32,7 +32,7 @@ function generateCode(schema: Readonly<Record<string, unknown>>): {
 function createAjv(allErrors: boolean): Ajv2020 {
   const regExp: NonNullable<NonNullable<Options["code"]>["regExp"]> = (pattern) => ({
     test: () => true,
-    // ajv distinguishes expressions by this text.
+    // ajv identifies regular expressions by this string.
     toString: () => pattern,
   });
   regExp.code = "runtime.pattern";
@@ -58,7 +58,7 @@ function createAjv(allErrors: boolean): Ajv2020 {
 function addKeywords(ajv: Ajv2020): void {
   ajv.addKeyword({
     keyword: costKeyword,
-    // Runs first, or a reference that leads back here would never be charged.
+    // Runs first. Otherwise a reference that leads back here would never be charged.
     before: "$ref",
     code({ gen, schema, data }: KeywordCxt) {
       const { base, perKey, readsText } = schema as SubschemaCost;
@@ -83,7 +83,7 @@ function addKeywords(ajv: Ajv2020): void {
       if (cxt.schema === true) cxt.pass(_`${ours(cxt.gen, "areUnique")}(${cxt.data})`);
     },
   });
-  // ajv nests an `if` for each name, so that some thousands of them overflow the stack.
+  // ajv nests an `if` for each name, so several thousand names overflow the stack.
   ajv.removeKeyword("dependentRequired");
   ajv.addKeyword({
     keyword: "dependentRequired",
@@ -100,12 +100,12 @@ function addKeywords(ajv: Ajv2020): void {
   });
 }
 
-/** Refers to a function of the runtime, named once. */
+/** Refers to a function of the runtime. The generated code declares its name only once. */
 function ours(gen: CodeGen, name: RuntimeName): Code {
   return gen.scopeValue("func", { ref: name, key: name, code: new _Code(`runtime.${name}`) });
 }
 
-/** The result of a runtime function for the keyword's value. */
+/** The result of a call to a runtime function with the keyword's value. */
 function made({ gen, schema }: KeywordCxt, name: RuntimeName): Code {
   return gen.scopeValue("func", { ref: {}, code: _`runtime.${new _Code(name)}(${json(schema)})` });
 }
@@ -118,12 +118,12 @@ function json(value: unknown): Code {
 export type CheckedSchema = { readonly kind: "generated"; readonly code: GeneratedCode } | SchemaRefusal;
 
 const dialect = "https://json-schema.org/draft/2020-12/schema";
-/** ajv quotes the schema in its error texts. */
+/** ajv quotes the schema in its error messages. */
 const reasonLengthMax = 200;
 
 const metaSchema = new Ajv2020({ strict: false, validateFormats: false, logger: false });
 
-/** The expensive part of registering a schema. Modifies the schema: marks it with costs. */
+/** The expensive part of registering a schema. Modifies the schema by adding cost markers. */
 export function checkSchema(schema: Record<string, unknown>): CheckedSchema {
   const survey = surveySchema(schema);
   if (survey.kind === "refused") return refusal(survey.problems);
@@ -142,7 +142,7 @@ export function checkSchema(schema: Record<string, unknown>): CheckedSchema {
   for (const { schema: subschema } of survey.subschemas) {
     (subschema as Record<string, unknown>)[costKeyword] = costOf(subschema);
   }
-  // Nothing refers to `$id`: references are paths.
+  // Nothing refers to `$id`, because references are paths.
   delete schema["$id"];
   return generated(schema, isEndless);
 }
@@ -159,7 +159,7 @@ function generated(schema: Record<string, unknown>, isEndless: boolean): Checked
   }
 }
 
-/** One value of each type. They expose a reference that leads back to itself without a step into the data. */
+/** One value of each type. They detect a reference that leads back to itself without a step into the data. */
 const trialValues: readonly unknown[] = [null, true, 0, "", [], {}];
 
 const tooComplex: FieldProblem = {

@@ -11,9 +11,9 @@ import {
   validationUnitsMax,
 } from "./validation-cost.ts";
 
-/** Limit per value. */
+/** Maximum number of problems reported per value. */
 const fieldProblemsMax = 10;
-/** Names come from the data, where a name may have a megabyte. */
+/** Limits the length of names: they come from the data, where a name may have a megabyte. */
 const fieldLengthMax = 200;
 
 /**
@@ -36,7 +36,7 @@ export function toFieldProblems(
   return [...problems.values()];
 }
 
-/** For a missing or unexpected property, name the property, not its object. */
+/** For a missing or unexpected property, report the path of the property, not of its object. */
 function pathOf(error: ErrorObject, rootName: string, root: unknown): string {
   let path = rootName;
   let value = root;
@@ -86,7 +86,7 @@ export interface GeneratedCode {
   readonly listing: ReadyCode;
 }
 
-/** A program with V8's compiled code from another thread, which saves compiling it twice. */
+/** A program with V8's compiled code from another thread, which avoids compiling it twice. */
 interface ReadyCode {
   readonly text: string;
   readonly compiled: Uint8Array;
@@ -99,7 +99,7 @@ type Outcome =
   | { readonly kind: "judged"; readonly problems: readonly FieldProblem[] }
   | { readonly kind: "too_costly" };
 
-/** Budget of the second pass, which lists more than the first problem: errors take memory. */
+/** Budget of the second pass, which lists all problems: error objects take memory. */
 const listingUnitsMax = 20_000;
 
 const tooCostly: readonly FieldProblem[] = [
@@ -112,7 +112,9 @@ const tooCostlyTogether: readonly FieldProblem[] = [
   },
 ];
 
-/** Creates the validator from the code. Most schemas never see invalid data, so the listing is created when needed. */
+/**
+ * Creates the validator from the code. Most schemas never encounter invalid data, so the listing is created on demand.
+ */
 export function createValidator(code: GeneratedCode): CompiledSchema {
   const first = evaluate(code.first);
   let listing: Validate | undefined;
@@ -135,11 +137,13 @@ function bytesOf({ text, compiled }: ReadyCode): number {
   return text.length + compiled.length;
 }
 
-/** Compiles the code and tries it on values. Null if stopping at the first problem is too costly for one of them. */
+/**
+ * Compiles the code and runs it on sample values. Null if stopping at the first problem is too costly for one of them.
+ */
 export function readyCode(first: string, listing: string, values: readonly unknown[]): GeneratedCode | null {
   const readyFirst = tried(first, values, validationUnitsMax);
   if (!readyFirst.isAffordable) return null;
-  // Drop a listing that is too costly.
+  // Omit the listing code if it is too costly.
   const readyListing = tried(listing, values, listingUnitsMax);
   return { first: readyFirst.code, listing: readyListing.code };
 }
@@ -172,7 +176,7 @@ function run(validate: Validate, data: unknown, unitsMax: number): Outcome {
   try {
     if (validate(data)) return { kind: "judged", problems: [] };
   } catch {
-    // The budget ran out, or the stack overflowed (data or references nested too deeply).
+    // The budget was used up, or the stack overflowed (data or references nested too deeply).
     return { kind: "too_costly" };
   }
   return { kind: "judged", problems: toFieldProblems(validate.errors ?? [], "data", data) };
@@ -189,7 +193,7 @@ const runtime = {
     const [base, perKey, readsText] = cost;
     chargeFor({ base, perKey, readsText }, data, budget);
   },
-  /** The program is compiled when the first text is checked. */
+  /** The program is compiled when the first string is tested. */
   pattern(pattern: string): { test(text: string): boolean } {
     let instructions: readonly Instruction[] | null = null;
     return {
@@ -231,7 +235,7 @@ function programOf(pattern: string): readonly Instruction[] {
 
 const requireOfAjv = createRequire(import.meta.url);
 
-/** Generated code may load ajv's own helpers, and nothing else. */
+/** Generated code may load only ajv's own helpers. */
 function requireHelper(name: string): unknown {
   if (!/^ajv\/dist\/runtime\/\w+$/.test(name)) throw new Error(`generated code requires ${name}`);
   return requireOfAjv(name);

@@ -11,7 +11,7 @@
  * character, and classes mean exactly what the standard says.
  */
 
-/** Longest pattern, in characters. */
+/** Maximum length of a pattern, in characters. */
 export const patternLengthMax = 200;
 /** Counted repeats are expanded, so the short `(a{99}){99}` becomes large. */
 const patternInstructionsMax = 4_000;
@@ -145,7 +145,7 @@ function assertionOf(text: string): Assertion {
   return text === "\\b" ? "word_boundary" : "not_word_boundary";
 }
 
-const tooLarge = "is too large once its counted repeats are written out";
+const tooLarge = "is too large once its counted repeats are expanded";
 
 class ProgramWriter {
   readonly instructions: Instruction[] = [];
@@ -161,7 +161,7 @@ class ProgramWriter {
 
   write(node: Node): void {
     this.#writes += 1;
-    // Counted separately from the instructions, because `((){9999}){9999}` never writes one.
+    // Counted separately from the instructions, because `((){9999}){9999}` expands without emitting any.
     if (this.#writes > 4 * patternInstructionsMax) throw new UnsupportedPattern(tooLarge);
     switch (node.kind) {
       case "atom":
@@ -216,7 +216,7 @@ class ProgramWriter {
     for (const fork of forks) fork.second = this.instructions.length;
   }
 
-  /** The first branch is the next instruction unless it is changed. */
+  /** The first branch is the next instruction by default. */
   #addSplit(): Extract<Instruction, { kind: "split" }> {
     return this.add({ kind: "split", first: this.instructions.length + 1, second: -1 });
   }
@@ -237,7 +237,7 @@ function characterTest(source: string): (codePoint: number) => boolean {
   };
 }
 
-/** A position in a text: the characters on both sides, or -1 beyond an end. */
+/** A position in a string: the characters on both sides, or -1 beyond an end. */
 interface Position {
   readonly before: number;
   readonly after: number;
@@ -249,15 +249,15 @@ export interface Purse {
 }
 
 /**
- * Whether the program matches anywhere in the text. Follows all states at once: it visits each character once per live
- * state. So the cost is bounded by text × program, and is charged as it arises.
+ * Whether the program matches anywhere in the text. Follows all states in parallel: it visits each character once per
+ * live state. So the cost is bounded by text × program, and is charged as it arises.
  */
 export function matchesAnywhere(instructions: readonly Instruction[], text: string, purse: Purse): boolean {
   const states = new StateSet(instructions);
   let before = -1;
   for (let index = 0; ; ) {
     const after = text.codePointAt(index) ?? -1;
-    // A match may begin at any character, so add the first state at each.
+    // A match may begin at any character, so add the first state at each character.
     states.enter(0, { before, after });
     purse.spend(1 + states.takeVisits());
     if (states.matched) return true;
@@ -275,7 +275,7 @@ class StateSet {
   readonly #instructions: readonly Instruction[];
   /** Live character instructions. */
   #alive: number[] = [];
-  /** Round in which an instruction was last entered. Each is entered once per round. */
+  /** Round in which an instruction was last entered. Each instruction is entered once per round. */
   readonly #enteredAt: Uint32Array;
   #round = 1;
   #visits = 0;
@@ -306,7 +306,7 @@ class StateSet {
     }
   }
 
-  /** Enters a state and all states reachable from it without consuming a character. */
+  /** Enters a state and all states that are reachable from it without consuming a character. */
   enter(first: number, position: Position): void {
     const waiting = [first];
     for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {

@@ -5,7 +5,7 @@ import { createSchemaCompiler } from "./schema-compiler.ts";
 
 const compiler = createSchemaCompiler();
 
-/** Processor time allowed for one validation; the worst case takes some 50 ms. */
+/** Processor time allowed for one validation. The worst case takes about 50 ms. */
 const validationMsMax = 250;
 
 async function compiled(schema: unknown): Promise<CompiledSchema> {
@@ -183,7 +183,10 @@ test("recursive schemas follow deep data", async () => {
   assert.match((await validateWithinBound(tree, data))[0]?.message ?? "", /too costly/);
 });
 
-/** Thirty definitions, each of which refers to the next one twice: a billion steps without a limit. */
+/**
+ * Thirty definitions, each of which refers to the next one twice. Without a limit, validation would take a billion
+ * steps.
+ */
 function doubling(keyword: "allOf" | "anyOf", last: unknown) {
   const $defs: Record<string, unknown> = { d30: last };
   for (let index = 29; index >= 0; index -= 1) {
@@ -268,7 +271,7 @@ test("the largest schemas are compiled on another thread", async () => {
   const validator = await compiled(large);
   assert.equal(validator.validate({}).length, 10);
   const { user, system } = process.threadCpuUsage(before);
-  // Compiling them on this thread takes 400 ms or more.
+  // Compiling these schemas on this thread takes 400 ms or more.
   assert.ok(user + system < 150_000, `${user + system} µs of this thread`);
   assert.ok(validator.bytes > 100_000);
 });

@@ -37,7 +37,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** Starts with the first schema and ends after a period without any. */
+/** Starts with the first schema and ends after a period without schemas. */
 class CompileThread {
   #worker: Worker | null = null;
   #running: Waiting | null = null;
@@ -106,7 +106,7 @@ const beyondBounds: FieldProblem = {
   field: "schema",
   message: "takes too much time or memory to be compiled",
 };
-/** A hundred times the duration of the largest schema. */
+/** Timeout: a hundred times the duration of the largest schema. */
 const compileMsMax = 60_000;
 const idleMs = 30_000;
 const threadMbMax = 256;

@@ -8,10 +8,10 @@ const subschemasMax = 500;
 /** Limit per schema. */
 const problemsMax = 10;
 
-/** How a keyword holds subschemas. */
+/** How a keyword contains subschemas. */
 type KeywordShape = "value" | "schema" | "schema_list" | "schema_map";
 
-/** All supported keywords (JSON Schema 2020-12). An unknown keyword would silently check nothing, so it is refused. */
+/** All supported keywords (JSON Schema 2020-12). An unknown keyword would silently have no effect, so it is refused. */
 const keywordShapes: ReadonlyMap<string, KeywordShape> = new Map([
   ...shaped(
     "value",
@@ -37,7 +37,7 @@ function shaped(shape: KeywordShape, names: string): readonly (readonly [string,
 }
 
 const notSupported: ReadonlyMap<string, string> = new Map([
-  ["$anchor", "is not supported; refer by path, such as #/$defs/address"],
+  ["$anchor", "is not supported; use a path reference, such as #/$defs/address"],
   ...["$dynamicAnchor", "$dynamicRef", "$vocabulary", "$async"].map(
     (name) => [name, "is not supported"] as const,
   ),
@@ -55,7 +55,7 @@ export type SchemaSurvey =
   | { readonly kind: "fits"; readonly subschemas: readonly Subschema[] }
   | { readonly kind: "refused"; readonly problems: readonly FieldProblem[] };
 
-/** Walks a schema of permitted size once, and checks everything that does not require compiling. */
+/** Walks a schema of permitted size once, and checks everything that can be checked without compiling it. */
 export function surveySchema(schema: Readonly<Record<string, unknown>>): SchemaSurvey {
   const surveyor = new Surveyor();
   surveyor.visit({ value: schema, field: "schema", pointer: "#" });
@@ -66,7 +66,7 @@ export function surveySchema(schema: Readonly<Record<string, unknown>>): SchemaS
     : { kind: "refused", problems };
 }
 
-/** Problems of size or depth. Checks depth first: serialising a very deep schema would not return. */
+/** Problems of size or depth. Checks the depth first, because serialising a very deep schema would not return. */
 export function sizeProblemOf(schema: unknown): FieldProblem | null {
   if (!isWithinDepth(schema, schemaDepthMax)) {
     return { field: "schema", message: `is nested more than ${schemaDepthMax} deep` };
@@ -112,10 +112,10 @@ class Surveyor {
       });
     }
     if (pointer !== "#" && "$id" in value)
-      this.problems.push({ field: `${field}.$id`, message: "is allowed at the top only" });
+      this.problems.push({ field: `${field}.$id`, message: "is allowed only at the top level" });
   }
 
-  /** References may only lead to subschemas of the same schema. */
+  /** References may only point to subschemas of the same schema. */
   checkReferences(): void {
     for (const { schema, field } of this.subschemas) {
       const reference = schema["$ref"];
@@ -126,7 +126,7 @@ class Surveyor {
           message: "must be a path inside this schema, such as #/$defs/address",
         });
       } else if (!this.#pointers.has(decodePointer(reference))) {
-        this.problems.push({ field: `${field}.$ref`, message: "leads to nothing in this schema" });
+        this.problems.push({ field: `${field}.$ref`, message: "points to nothing in this schema" });
       }
     }
   }

@@ -1,12 +1,12 @@
 import formats from "ajv-formats";
 import type { Purse } from "./pattern-program.ts";
 
-/** Longest text that is checked; a longer one does not match. */
+/** Maximum length of a string that is checked; a longer string does not match. */
 const formatTextLengthMax = 4_096;
 
 /**
- * Formats whose check takes linear time. `regex`, `uri-template`, `url` and similar ones are left out: they backtrack,
- * or compile text from the data.
+ * Formats whose check takes linear time. `regex`, `uri-template`, `url` and similar formats are excluded: they
+ * backtrack, or compile text from the data.
  */
 const fullNames = [
   "date",
@@ -21,7 +21,7 @@ const fullNames = [
 ] as const;
 const fastNames = ["email", "uri", "uri-reference"] as const;
 
-/** Formats by name, each with a limit on the text. */
+/** Formats by name, each with a limit on the length of the string. */
 export const safeFormats: ReadonlyMap<string, (text: string) => boolean> = new Map(
   [...fullNames, ...fastNames].map((name) => {
     const isFast = (fastNames as readonly string[]).includes(name);
@@ -30,7 +30,7 @@ export const safeFormats: ReadonlyMap<string, (text: string) => boolean> = new M
   }),
 );
 
-/** ajv-formats defines a format as an expression, a function, or an object that holds one of them. */
+/** ajv-formats defines a format as a regular expression, a function, or an object that holds one of them. */
 function testOf(source: unknown): (text: string) => boolean {
   if (source instanceof RegExp) return (text) => source.test(text);
   if (typeof source === "function") return (text) => Reflect.apply(source, undefined, [text]) === true;
@@ -40,8 +40,8 @@ function testOf(source: unknown): (text: string) => boolean {
 
 /**
  * Limit for one validation, in units of ten to four hundred nanoseconds; the cost depends on schema and data together.
- * `{"allOf": [{"$ref": d1}, {"$ref": d1}]}`, thirty times, is a kilobyte of schema and a billion steps, so limits on
- * size cannot replace counting. Every subschema is charged each time it is applied, in proportion to its work.
+ * `{"allOf": [{"$ref": d1}, {"$ref": d1}]}`, nested thirty times, is a kilobyte of schema and a billion steps, so size
+ * limits cannot replace counting. Every subschema is charged each time it is applied, in proportion to its work.
  */
 export const validationUnitsMax = 250_000;
 
@@ -99,7 +99,7 @@ export function costOf(schema: Readonly<Record<string, unknown>>): SubschemaCost
     (sum, list) => sum + 1 + entriesOf(list),
     0,
   );
-  // Problems of failing alternatives are collected until one alternative matches.
+  // Problems of failing alternatives are collected until an alternative matches.
   const choices = 3 * (entriesOf(schema["anyOf"]) + entriesOf(schema["oneOf"]));
   return {
     base: Math.ceil(1 + named + dependents + constant + choices),
@@ -118,14 +118,14 @@ export function chargeFor(cost: SubschemaCost, data: unknown, purse: Purse): voi
 }
 
 /**
- * Serialises a value so that equal values give equal text, whatever the order of their keys. With it, `enum` and
- * `uniqueItems` cost the size of the data once, instead of its square.
+ * Serialises a value so that equal values give equal strings, regardless of the order of their keys. With it, `enum`
+ * and `uniqueItems` cost the size of the data once, instead of its square.
  */
 export function canonicalText(value: unknown, purse: Purse): string {
   purse.spend(1);
   if (typeof value === "string") purse.spend(Math.floor(value.length / charactersPerUnit));
   if (Array.isArray(value)) return `[${value.map((item) => canonicalText(item, purse)).join()}]`;
-  // A number beyond a double is infinite here; JSON would turn it into null.
+  // A number beyond the range of a double is infinite here; JSON would turn it into null.
   if (typeof value === "number") return String(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "undefined";
   const entries = Object.entries(value).toSorted(([left], [right]) => (left < right ? -1 : 1));

@@ -6,9 +6,9 @@ import type { Address } from "./errors.ts";
 /**
  * Each script works on one key, which is one entity, so scripts also work in a cluster. They use the server's time, in
  * 1/1024 ms where tokens are counted. These are whole numbers below 2^53 whose sums and differences are exact, as in
- * domain/rate-limit.ts. Numbers are written with 17 digits, because Lua alone would keep 14.
+ * domain/rate-limit.ts. Numbers are written with 17 digits, because Lua would keep only 14 by default.
  *
- * The scripts need no module, flag or command that Redis 6.2 or Valkey 7.2 lacks.
+ * The scripts do not use modules, flags or commands that Redis 6.2 or Valkey 7.2 lacks.
  */
 const bucketTime = `
 local time = redis.call('TIME')
@@ -22,9 +22,9 @@ end
 `;
 
 /**
- * A bucket is stored as the time at which it is full again; a missing key means full. Takes as many of the requested
- * tokens as are available. As in the domain, a time that is too far away (another limit, a clock set back) is corrected
- * once and stored.
+ * A bucket is stored as the time at which it will be full again; a missing key means full. Takes as many of the
+ * requested tokens as are available. As in the domain, a time that is too far away (because of a different limit or a
+ * clock set back) is corrected once and stored.
  */
 const draw = `${bucketTime}
 local fullAt = math.min(known or now, now + tolerance + interval)
@@ -40,7 +40,7 @@ if granted < tokens then wait = math.max(0, math.ceil((fullAt - tolerance - now)
 return {granted, wait}
 `;
 
-/** A full bucket has no key, so that none ever holds more than its burst. */
+/** A full bucket has no key, so that no bucket ever holds more than its burst. */
 const giveBack = `${bucketTime}
 if known then
   local fullAt = known - tokens * interval
@@ -54,7 +54,7 @@ return 0
  * of each slice. With 60 slices these are 122 fields; beyond that, slices older than a window are removed.
  *
  * Values: the length of the window; 1 if the stored data was cleared; the time at which the rate is full, or empty;
- * then three values per slice. Of two times the later one is kept, and counts are added, so notes may arrive in any
+ * then three values per slice. Of two times the later one is kept, and counts are added, so updates may arrive in any
  * order.
  */
 const note = `
@@ -113,7 +113,7 @@ type Driver = typeof redis;
 type None = Record<never, never>;
 type Defined<Script> = Script & { readonly SHA1: string };
 type Scripts = { readonly [Name in keyof typeof scripts]: Defined<(typeof scripts)[Name]> };
-/** Written out, because the inferred type can be named only if the driver is installed in a certain place. */
+/** Written out, because the inferred type can be named only if the driver is installed in a specific location. */
 export type RedisClient = redis.RedisClientType<None, None, Scripts, 2>;
 
 /** Loads redis when a shared state is opened. Installations without Redis never need it. */
@@ -159,7 +159,7 @@ export function newClient(
   return client;
 }
 
-/** Closes the connection; calls in flight are rejected. */
+/** Closes the connection and rejects the calls in flight. */
 export function discard(client: RedisClient): void {
   client.destroy();
 }

@@ -5,7 +5,7 @@ import { ManualClock } from "../../engine/manual-clock.fixture.ts";
 import type { RedisClient } from "./client.ts";
 import { Connection } from "./connection.ts";
 
-/** A client whose server the test scripts. */
+/** A client whose server is scripted by the test. */
 class ScriptedClient extends EventEmitter {
   readonly dialled: Promise<undefined>;
   discarded = 0;
@@ -35,7 +35,7 @@ class World {
   readonly clock = new ManualClock();
   readonly clients: ScriptedClient[] = [];
   readonly events: string[] = [];
-  /** The outcome of the next attempt to connect. */
+  /** The outcome of the next connection attempt. */
   dial: () => Promise<undefined> = accepted;
   chance = 0;
   readonly connection = new Connection({
@@ -86,7 +86,7 @@ test("reconnection attempts follow after 100 ms at first, then increasingly slow
     world.dial = accepted;
     await world.advance(2_000);
     assert.deepEqual(world.events, ["lost", "restored"]);
-    // The next outage begins with short pauses again.
+    // The next outage starts with short pauses again.
     world.newest.emit("error", new Error("gone"));
     const { length } = world.clients;
     await world.advance(100);

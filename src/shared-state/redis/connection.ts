@@ -15,8 +15,8 @@ export function answerWithin<Result>(
 }
 
 /**
- * The time starts when the request is written, and expires only after all received data was read. Otherwise a process
- * that was busy for a moment would consider its server dead.
+ * The time limit starts when the request is written, and expires only after all received data was read. Otherwise a
+ * process that was briefly busy would consider its server dead.
  */
 function betweenReads(clock: Clock): Pick<Clock, "schedule"> {
   return {
@@ -38,31 +38,31 @@ function betweenReads(clock: Clock): Pick<Clock, "schedule"> {
 
 interface ConnectionOptions {
   readonly newClient: (connectTimeoutMs: number) => RedisClient;
-  /** Checks that the server can be used, or rejects. The connection counts only afterwards. */
+  /** Checks that the server can be used, or rejects. The connection counts as open only afterwards. */
   readonly prepare: (client: RedisClient) => Promise<void>;
   readonly clock: Clock;
   readonly random: Random;
   readonly lost: (error: unknown) => void;
-  /** An attempt to reconnect failed; another one follows. */
+  /** Called when an attempt to reconnect failed; another attempt follows. */
   readonly stillLost: (error: unknown) => void;
   readonly restored: () => void;
 }
 
 /** Reconnecting soon matters more than a few extra attempts at an unavailable server. */
 const againBounds = { delayMsMin: 100, delayMsMax: 2_000 };
-/** Time limit for one attempt to connect and prepare, and for the answer to a heartbeat. */
+/** Time limit for one attempt to connect and prepare, and for the reply to a heartbeat. */
 const attemptTimeoutMs = 2_000;
-/** How often to verify that the other side is alive; a firewall may have dropped the connection. */
+/** Interval for verifying that the server is alive; a firewall may have dropped the connection. */
 const heartbeatMs = 5_000;
 
-/** One connection that is reopened after every loss. Until then `client` is null, and callers do not wait. */
+/** One connection that is reopened after every loss. While it is lost, `client` is null, and callers do not wait. */
 export class Connection {
   readonly #options: ConnectionOptions;
   #client: RedisClient | null = null;
-  /** For the next heartbeat, or the next attempt to reconnect. */
+  /** Timer for the next heartbeat or the next attempt to reconnect. */
   readonly #alarm: Alarm;
   readonly #backoff = new Backoff(againBounds);
-  /** Rejects on close, so that pending waits end. */
+  /** Rejects on close, so that pending operations end. */
   readonly #closed = Promise.withResolvers<never>();
   #isClosed = false;
 
@@ -77,12 +77,12 @@ export class Connection {
     return this.#client;
   }
 
-  /** Makes the first connection. Rejects on failure, without another attempt. */
+  /** Opens the first connection. Rejects on failure, without another attempt. */
   async open(timeoutMs: number): Promise<void> {
     this.#adopt(await this.#connect(timeoutMs));
   }
 
-  /** Drops a client that does not work. Does nothing when it is not the current one. */
+  /** Drops a client that does not work. Does nothing if it is not the current client. */
   lose(client: RedisClient, error: unknown): void {
     if (this.#client !== client || this.#isClosed) return;
     this.#client = null;
@@ -115,7 +115,7 @@ export class Connection {
       return client;
     } catch (error) {
       discard(client);
-      // A client abandoned while connecting keeps connecting, so discard it afterwards.
+      // A client abandoned while connecting keeps connecting, so discard it once it is connected.
       void ready.catch(() => undefined).finally(() => discard(client));
       throw error;
     }

@@ -46,7 +46,7 @@ test("data of another database, or of an earlier server run, is not found", asyn
     scope = other;
     assert.equal(await found(), false, JSON.stringify(other));
   }
-  // Without a known server run, nothing is stored.
+  // Nothing is stored until the server run is known.
   await publishes.remember([entry]);
   scope = { deployment: "first", incarnation: "2" };
   assert.equal(await found(), false);

@@ -10,7 +10,7 @@ function problemOf(error: unknown): string | null {
   return error instanceof Error && "problem" in error ? String(error.problem) : null;
 }
 
-/** Texts of several server versions. Before 7.0, errors within a script are wrapped into the script's error. */
+/** Error messages of several server versions. Before 7.0, errors within a script are wrapped in the script's error. */
 const away: readonly (readonly [reply: string, reason: RegExp, problem: string])[] = [
   ["LOADING Redis is loading the dataset in memory", /loading/, "refuses_writes"],
   ["READONLY You can't write against a read only replica.", /read-only/, "refuses_writes"],

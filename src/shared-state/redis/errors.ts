@@ -26,15 +26,15 @@ export class SharedStateSetupError extends Error {
   }
 }
 
-/** No answer arrived in time. */
+/** No reply arrived in time. */
 export class NoAnswerError extends Error {
   override readonly name = "NoAnswerError";
   constructor() {
-    super("no answer in time");
+    super("no response in time");
   }
 }
 
-/** First words of error replies that concern the whole server: the next call would fail in the same way. */
+/** First words of error replies that affect the whole server: the next call would fail in the same way. */
 const refusals: ReadonlyMap<string, string> = new Map([
   ["LOADING", "Redis is still loading its data"],
   ["READONLY", "this Redis is a read-only replica"],
@@ -67,10 +67,10 @@ const lossNames: ReadonlySet<string> = new Set([
   "SocketTimeoutError",
 ]);
 
-/** Why the whole server is unusable now; null if the error does not say so. */
+/** Why the whole server is currently unusable; null if the error does not say so. */
 export function awayReason(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
-  if (error instanceof NoAnswerError) return "Redis does not answer";
+  if (error instanceof NoAnswerError) return "Redis does not respond";
   const refusal = refusals.get(refusalOf(error) ?? "");
   if (refusal !== undefined) return refusal;
   return lossOf(error);
@@ -78,14 +78,15 @@ export function awayReason(error: unknown): string | null {
 
 function lossOf(error: Error): string | null {
   const code = codeOf(error);
-  // The system refused the socket, for lack of an address or file handles, or because of a firewall. EPROTO means TLS.
+  // The system refused the socket because of a missing address, exhausted file handles, or a firewall. EPROTO means
+  // TLS.
   const isRefusedSocket = "syscall" in error && code !== "EPROTO";
   if (code !== null && (isRefusedSocket || lossCodes.test(code)))
     return `the connection to Redis was lost (${code})`;
   return lossNames.has(error.constructor.name) ? "the connection to Redis was lost" : null;
 }
 
-/** Turns an error of a call into the port's error; our own bugs pass through. */
+/** Turns an error of a call into the port's error; errors caused by our own bugs are returned unchanged. */
 export function callError(error: unknown): unknown {
   const reason = awayReason(error);
   if (reason !== null) return new SharedStateUnavailableError(reason, { cause: error });
@@ -95,17 +96,20 @@ export function callError(error: unknown): unknown {
   return error;
 }
 
-/** Whether waiting a little may help: a server that was just started loads its data first. */
+/** Whether a short wait may help: a server that was just started loads its data first. */
 export function isLoading(error: unknown): boolean {
   return error instanceof Error && refusalOf(error) === "LOADING";
 }
 
-/** Translates an error of opening into a message about the setting; other errors are returned unchanged. */
+/**
+ * Translates an error of opening the connection into a message about the setting; other errors are returned unchanged.
+ */
 export function setupError(error: unknown, at: string, isEncrypted: boolean): unknown {
   if (!(error instanceof Error) || error instanceof SharedStateSetupError) return error;
   const code = codeOf(error);
   const isLate = error instanceof NoAnswerError || error.constructor.name === "ConnectionTimeoutError";
-  // A server without TLS waits for the end of what it takes for a command, so a timeout may mean missing TLS.
+  // A server without TLS interprets the handshake as a command and waits for its end, so a timeout may mean that TLS is
+  // missing.
   if (isEncrypted && (isLate || isTlsFailure(error))) {
     return new SharedStateSetupError(
       "tls",
@@ -116,12 +120,12 @@ export function setupError(error: unknown, at: string, isEncrypted: boolean): un
   const refusal = refusalOf(error);
   if (refusal !== null) return refusedSetup(refusal, at);
   if (/DB index is out of range|SELECT is not allowed/.test(error.message)) {
-    return new SharedStateSetupError("missing", `Redis at ${at} has no database of that number: use /0`);
+    return new SharedStateSetupError("missing", `Redis at ${at} has no database with that number: use /0`);
   }
   if (isLate) {
     return new SharedStateSetupError(
       "no_answer",
-      `no Redis server answers at ${at} in time: check host and port, firewalls, and that the server is Redis`,
+      `no Redis server responds at ${at} in time: check host and port, firewalls, and that the server is Redis`,
     );
   }
   if (awayReason(error) !== null) {
@@ -131,7 +135,8 @@ export function setupError(error: unknown, at: string, isEncrypted: boolean): un
         "server runs, and rediss:// if it requires TLS",
     );
   }
-  // Do not repeat its text: servers often answer an unknown command with its arguments, and ours include the password.
+  // Do not repeat the message of the error: servers often respond to an unknown command with its arguments, and ours
+  // include the password.
   return isErrorReply(error) || /Unknown RESP type/.test(error.message)
     ? new SharedStateSetupError(
         "no_answer",
@@ -140,7 +145,7 @@ export function setupError(error: unknown, at: string, isEncrypted: boolean): un
     : error;
 }
 
-/** Problems that waiting does not fix: an operator has to change the setting or the server's users. */
+/** Problems that a wait does not fix: an operator has to change the setting or the server's users. */
 const lasting: ReadonlySet<RedisProblem> = new Set([
   "login_refused",
   "no_permission",
@@ -150,7 +155,7 @@ const lasting: ReadonlySet<RedisProblem> = new Set([
   "tls",
 ]);
 
-/** Translates a failed attempt to reconnect; null when the server is only unavailable or busy. */
+/** Translates a failed attempt to reconnect; null if the server is only unavailable or busy. */
 export function lastingProblem(
   error: unknown,
   at: string,
@@ -158,7 +163,7 @@ export function lastingProblem(
 ): SharedStateSetupError | null {
   const known = setupError(error, { at, isEncrypted }.at, { at, isEncrypted }.isEncrypted);
   if (!(known instanceof SharedStateSetupError) || !lasting.has(known.problem)) return null;
-  // An unavailable server breaks off encrypted connections too.
+  // An unavailable server also closes encrypted connections during the handshake.
   const isAway = error instanceof Error && (error instanceof NoAnswerError || lossOf(error) !== null);
   return known.problem === "tls" && isAway ? null : known;
 }
@@ -212,7 +217,7 @@ function isTlsFailure(error: Error): boolean {
   return /certificate|CERT|SSL|TLS|EPROTO|ECONNRESET/.test(`${codeOf(error)} ${error.message}`);
 }
 
-/** The server's address. The URL holds the password, so only `at` may be shown. */
+/** The server's address. The URL contains the password, so only `at` may be shown. */
 export interface Address {
   readonly url: string;
   /** `host:port`, or the path of a socket, for messages: without user and password. */
@@ -220,7 +225,7 @@ export interface Address {
   readonly isEncrypted: boolean;
 }
 
-/** Checks the form of the URL. Error messages never contain the URL, because it holds the password. */
+/** Validates the form of the URL. Error messages never contain the URL, because it contains the password. */
 export function parseAddress(url: string): Address {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   const isValid =
@@ -246,8 +251,8 @@ export function parseAddress(url: string): Address {
 const socketUrl = /^unix:\/\/(?:[^:@/]*(?::[^@/]*)?@)?\/[^?#@]+(?:\?db=\d{1,5})?$/;
 
 /**
- * An unencoded / ? or # in the password ends the authority there; the beginning of the password would be taken for a
- * port and shown.
+ * An unencoded / ? or # in the password ends the authority there; the beginning of the password would be interpreted as
+ * a port and shown.
  */
 function hasHostAndNumber({ pathname, search, hash }: URL): boolean {
   return /^(\/\d{0,5})?$/.test(pathname) && search === "" && hash === "";

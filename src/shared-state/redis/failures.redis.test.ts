@@ -27,7 +27,7 @@ interface World {
   readonly proxy: CuttingProxy;
   readonly state: Redis;
   readonly lines: LogLine[];
-  /** What watchers were notified of. */
+  /** The notifications that watchers received. */
   readonly flips: boolean[];
   readonly operator: (password?: string) => Promise<Operator>;
 }
@@ -66,8 +66,8 @@ async function drawn(state: Redis, tokens = 1): Promise<number> {
 }
 
 /**
- * Callers do not wait for a server that is known to be away. Measured over many calls, because a busy machine delays
- * some.
+ * Callers do not wait for a server that is known to be unavailable. Measured over many calls, because some are slow on
+ * a busy machine.
  */
 async function refusedAtOnce(state: Redis): Promise<void> {
   let tookMs = 0;
@@ -89,11 +89,14 @@ async function isBack(state: Redis): Promise<void> {
   await eventually("the way back", { ask: async () => state.isAvailable, holds: Boolean });
 }
 
-/** For each outage: one warning and one line that it is over, and nothing else. */
+/** Each outage logs exactly one warning and one line when it ends. */
 function toldOnce({ lines, flips }: World, reason: RegExp): void {
   assert.deepEqual(
     lines.filter(({ level }) => level !== "debug").map(({ level, message }) => `${level} ${message}`),
-    ["warn the shared state is unavailable, continuing without it", "info the shared state is back"],
+    [
+      "warn the shared state is unavailable, continuing without it",
+      "info the shared state is available again",
+    ],
   );
   assert.match(String(lines[0]?.fields["reason"]), reason);
   assert.deepEqual(flips, [false, true]);
@@ -135,10 +138,10 @@ test("a server that accepts and answers nothing counts as away after the deadlin
   await refusedAtOnce(state);
   server.resume();
   await isBack(state);
-  // The refused call may have been executed when the server resumed.
+  // The rejected call may have been executed when the server resumed.
   const left = await drawn(state, 10);
   assert.ok(left === 8 || left === 9, `${left}`);
-  toldOnce(world, /does not answer/);
+  toldOnce(world, /does not respond/);
 });
 
 test("a server that pauses its clients counts as away, and is back when it resumes", async (t) => {
@@ -148,7 +151,7 @@ test("a server that pauses its clients counts as away, and is back when it resum
   await refused(state);
   await isBack(state);
   await drawn(state);
-  toldOnce(world, /does not answer/);
+  toldOnce(world, /does not respond/);
 });
 
 test("lost packets are an outage after the deadline, and the connection recovers", async (t) => {
@@ -172,7 +175,7 @@ test("a slow answer within the deadline is an answer", async (t) => {
 
 test("a busy process does not consider its server dead", async (t) => {
   const { server } = await newWorld(t);
-  // Bypass the proxy, which runs in the same process and is as busy.
+  // Bypasses the proxy, which runs in this process and is therefore just as busy.
   const state = await openRedis({ url: server.url, callTimeoutMs });
   t.after(() => state.close());
   const flips: boolean[] = [];
@@ -301,7 +304,7 @@ test("a connection closed by an operator is reopened, and listeners are notified
 test("both connections detect that the other side is gone", async (t) => {
   const { proxy, server } = await newWorld(t);
   const lines: LogLine[] = [];
-  // Ten times as fast, because the heartbeat runs only every five seconds.
+  // Timers run ten times as fast, because the heartbeat runs only every five seconds.
   const clock: Clock = {
     ...systemClock,
     schedule: (delayMs, callback) => systemClock.schedule(delayMs / 10, callback),

@@ -36,7 +36,7 @@ async function newWorld(t: TestContext) {
   return { prefix, operator, state };
 }
 
-/** Checks the remaining time to live of a key, less the duration of the test. */
+/** Checks the remaining time to live of a key, allowing for the duration of the test. */
 function assertAbout(actual: number, whole: number): void {
   assert.ok(actual <= whole + 1 && actual > whole - 5_000, `${actual} ms left instead of ${whole}`);
 }

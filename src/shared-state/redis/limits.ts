@@ -25,11 +25,11 @@ import { awayReason, callError } from "./errors.ts";
 
 /** Scope of the stored keys. */
 export interface KeyScope {
-  /** A random id stored in the database. A new database has another id, and finds nothing of the old one. */
+  /** A random id stored in the database. A new database has a different id, and finds none of the old data. */
   readonly deployment: string;
   /**
-   * The run of the database server that stores the publishes. After another server took over, publishes known here may
-   * be lost. Null while unknown; the store is queried instead.
+   * Identifies the run of the database server that stores the publishes. After a failover to another server, publishes
+   * recorded here may be lost there. Null while unknown; in that case the store is queried instead.
    */
   readonly incarnation: string | null;
 }
@@ -53,7 +53,7 @@ export class Keys {
   }
 
   /**
-   * A digest, because publishers' keys may be long and contain anything, and must not collide with keys of other
+   * A digest, because publishers' keys may be long and contain any characters, and must not collide with keys of other
    * tenants.
    */
   publish({ tenantId, idempotencyKey }: PublishKey): string | null {
@@ -69,12 +69,12 @@ export class Keys {
     return this.scope === null ? this.#prefix : `${this.#prefix}:${this.scope().deployment}`;
   }
 
-  /** For testing permissions; expires after a second. */
+  /** Key for testing permissions; expires after a second. */
   rehearsal(kind: "limit" | "endpoint" | "publish" | `place ${number}`): string {
     return `${this.#prefix}:rehearsal:${kind}`;
   }
 
-  /** The channel of configuration changes. They are only hints, so those of other deployments are harmless. */
+  /** The channel of configuration changes. They are only hints, so hints from other deployments are harmless. */
   get config(): string {
     return `${this.#prefix}:config`;
   }
@@ -155,7 +155,7 @@ export class RedisPublishes implements PublishMemory {
   }
 
   async remember(entries: readonly PublishEntry[]): Promise<void> {
-    // Redis rejects an expiry that is not positive; such an entry needs no storing.
+    // Redis rejects an expiry that is not positive; such an entry need not be stored.
     const lasting = entries.flatMap(({ key, publish, until }) => {
       const name = this.#keys.publish(key);
       return name === null || until < 1 ? [] : [{ name, publish, until }];
@@ -174,7 +174,7 @@ function encode(publish: RememberedPublish): string {
   return JSON.stringify([fingerprint, id, eventType, timestamp, sequenceNumber, deliveries]);
 }
 
-/** Null for a missing or unreadable value; the store decides then. */
+/** Null for a missing or unreadable value; in that case the store decides. */
 function decode(text: string | null): RememberedPublish | null {
   const fields = text === null ? null : tryParseJson(text);
   if (!Array.isArray(fields) || fields.length !== 6) return null;
@@ -193,8 +193,8 @@ function isNumber(value: unknown): value is number {
 const ticksPerMs = 1_024;
 
 /**
- * Buckets of tenants, one key each. The arithmetic is that of domain/rate-limit.ts. The server does it in one script;
- * between a separate read and write, another worker could draw the same tokens.
+ * Buckets of tenants, one key each. The arithmetic is that of domain/rate-limit.ts. The server runs it in one script,
+ * because between a separate read and write another worker could draw the same tokens.
  */
 export class RedisLimits implements SharedLimits {
   readonly #calls: Calls;
@@ -216,7 +216,7 @@ export class RedisLimits implements SharedLimits {
     await this.#calls.each(this.#entries(draws), (client, { key, values }) => client.giveBack(key, values));
   }
 
-  /** Throws RangeError before anything is sent if a value is not a limit, as the domain does. */
+  /** Throws RangeError before anything is sent if a value is not a valid limit, as the domain does. */
   #entries(draws: readonly TokenDraw[]): readonly Entry[] {
     return draws.map(({ key, limit, tokens }) => {
       const { intervalMs, toleranceMs } = createBucket(limit);
@@ -246,7 +246,7 @@ export interface CallsOptions {
  * This many entries form one call with one deadline, so that taking over many endpoints does not look like an outage.
  */
 const entriesPerCall = 100;
-/** Refusals that concern a single key are logged once in this time. */
+/** Refusals that affect a single key are logged once per this interval. */
 const complaintGapMs = 60_000;
 
 /** Calls Redis with a time limit, or reports that it is unavailable. */
@@ -285,7 +285,7 @@ export class Calls {
     }
   }
 
-  /** Sends one command per entry, pipelined; answers are in the same order. */
+  /** Sends one command per entry, pipelined; replies are in the same order. */
   async each<Entry, Answer>(
     entries: readonly Entry[],
     work: (client: RedisClient, entry: Entry) => Promise<Answer>,

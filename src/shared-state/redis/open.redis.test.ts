@@ -32,7 +32,7 @@ async function newServer(t: TestContext, settings: readonly string[] = []): Prom
   return server;
 }
 
-/** A server of another kind. */
+/** Starts a server that is not Redis. */
 async function listening(t: TestContext, server: Server): Promise<number> {
   const sockets = new Set<Socket>();
   server.on("connection", (socket) => sockets.add(socket));
@@ -45,7 +45,7 @@ async function listening(t: TestContext, server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Gives the same answer to every command. */
+/** Sends the same reply to every command. */
 function parrot(answer: string): Server {
   return createTcpServer((socket) => {
     socket.on("error", () => undefined);
@@ -55,7 +55,7 @@ function parrot(answer: string): Server {
   });
 }
 
-/** Opening fails soon with this problem, naming the setting and hiding the credentials. */
+/** Opening fails quickly with this problem. The message names the setting and hides the credentials. */
 async function refuses(url: string, problem: string, options: Options = {}): Promise<Error> {
   const begun = performance.now();
   let refusal: Error | undefined;
@@ -246,7 +246,7 @@ test("opening waits for a server that is still loading, until the time is up", a
   t.after(() => operator.destroy());
   await operator.sendCommand(["DEBUG", "POPULATE", "10000"]);
   await operator.sendCommand(["CONFIG", "SET", "loading-process-events-interval-bytes", "1024"]);
-  // Loads the data just written, which takes a while for each key.
+  // Reloads the data just written, which takes a while for each key.
   const loading = operator.sendCommand(["DEBUG", "RELOAD"]).catch(() => undefined);
   const isLoading = await connectOperator(server.url);
   t.after(() => isLoading.destroy());

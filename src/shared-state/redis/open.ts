@@ -14,7 +14,7 @@ export interface RedisSharedStateOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Pick<Telemetry, "log">;
-  /** Resolves the server's name instead of the system's resolver. */
+  /** Resolves the server's name, in place of the system's resolver. */
   readonly lookup?: LookupFunction;
   /** Time limit for opening. */
   readonly connectTimeoutMs?: number;
@@ -25,7 +25,7 @@ export interface RedisSharedStateOptions {
 /** Short, so that the operator sees a failed start quickly. */
 const connectTimeoutMsDefault = 5_000;
 /**
- * An answer takes a millisecond. Callers can continue without one, and deliveries and publishers never wait longer than
+ * A reply takes a millisecond. Callers can continue without one, and deliveries and publishes never wait longer than
  * this.
  */
 const callTimeoutMsDefault = 250;
@@ -33,9 +33,9 @@ const callTimeoutMsDefault = 250;
 const loadingPauseMs = 100;
 
 /**
- * Opens the state that workers share in Redis (6.2 or later) or Valkey (7.2 or later). At start the server must be
- * reachable and must permit everything that calls need, because a wrong setting should show at once. Later it may become
- * unavailable: deliveries continue without it.
+ * Opens the state that workers share in Redis (6.2 or later) or Valkey (7.2 or later). At startup the server must be
+ * reachable and must permit everything that calls need, because a wrong setting should be reported immediately. Later it
+ * may become unavailable: deliveries continue without it.
  *
  * Throws SharedStateSetupError within the connect timeout.
  */
@@ -59,7 +59,7 @@ export async function openRedisSharedState(options: RedisSharedStateOptions): Pr
       await state.close();
       if (isLoading(error)) loading = error;
       const isTimeUp = clock.monotonicMs() + loadingPauseMs > deadline;
-      // The last attempt may have been too short for an answer.
+      // The last attempt may have been too short for a reply.
       if (isTimeUp || loading === undefined)
         throw setupError(loading ?? error, address.at, address.isEncrypted);
       await new Promise<void>((resolve) => void clock.schedule(loadingPauseMs, resolve));

@@ -46,7 +46,7 @@ class RedisConfigNews implements ConfigNews {
   }
 
   subscribe(listener: (change: StoreChange) => void): () => void {
-    // A new function each time, so that a listener that subscribes twice can end each subscription separately.
+    // A new function for each call, so that a listener that subscribes twice can end each subscription separately.
     const entry = (change: StoreChange): void => listener(change);
     this.#listeners.add(entry);
     return () => this.#listeners.delete(entry);
@@ -109,7 +109,7 @@ async function checkServer(client: RedisClient, at: string): Promise<void> {
   judgeVersion(await told(client.info("server")), at);
   if (!/^cluster_enabled:1\s*$/m.test(await told(client.info("cluster")))) return;
   const [, size = "1"] = /^cluster_size:(\d+)\s*$/m.exec(await told(client.clusterInfo())) ?? [];
-  // For a user without this permission the rehearsal shows it: its keys are in different slots.
+  // If the user lacks this permission, the rehearsal detects a cluster, because its keys are in different slots.
   if (size !== "1") throw clusterError(at);
 }
 
@@ -125,7 +125,7 @@ export function judgeVersion(info: string, at: string): void {
   );
 }
 
-/** Empty when the user lacks the permission; the answer is useful but not required. */
+/** Empty if the user lacks the permission; the reply is useful but not required. */
 async function told(answer: Promise<string>): Promise<string> {
   try {
     return await answer;
@@ -135,7 +135,7 @@ async function told(answer: Promise<string>): Promise<string> {
   }
 }
 
-/** With two shards, all of these are in one shard in one of 65,000 cases. Then the first calls fail. */
+/** With two shards, all of these are in one shard in one of 65,000 cases. In that case the first calls fail. */
 const placesTried = 16;
 
 /** Executes every kind of call once, on keys that expire after a second, to detect missing permissions. */
@@ -172,7 +172,7 @@ interface Parts {
   readonly callTimeoutMs: number;
 }
 
-/** For metrics. A batch of more than 100 entries counts once for each 100. */
+/** State and counts for metrics. A batch of more than 100 entries counts once for each 100 entries. */
 interface SharedStateStatus {
   readonly isAvailable: boolean;
   readonly callsMade: number;
@@ -233,7 +233,7 @@ export class RedisSharedState implements SharedState {
         await client.subscribe(keys.config, (payload) => news.heard(payload));
         await client.ping();
       },
-      // The other connection warns. Losing this one only delays changes.
+      // The other connection logs a warning. Losing this one only delays changes.
       lost: (error) =>
         telemetry.log.debug({ at, reason: reasonOf(error) }, "the feed of configuration changes was lost"),
       stillLost: () => undefined,
@@ -241,7 +241,7 @@ export class RedisSharedState implements SharedState {
     });
   }
 
-  /** Limits it to one deployment, once its database is known. */
+  /** Restricts the state to one deployment, once its database is known. */
   serve(scope: () => KeyScope): void {
     this.#keys.scope = scope;
   }
@@ -264,7 +264,7 @@ export class RedisSharedState implements SharedState {
   }
 
   watch(listener: (isAvailable: boolean) => void): () => void {
-    // A new function each time, so that a watcher that registers twice can end each registration separately.
+    // A new function for each call, so that a watcher that registers twice can end each registration separately.
     const entry = (isAvailable: boolean): void => listener(isAvailable);
     this.#watchers.add(entry);
     return () => this.#watchers.delete(entry);
@@ -299,7 +299,7 @@ export class RedisSharedState implements SharedState {
     this.#complained = problem.problem;
     telemetry.log.error(
       { at: address.at, reason: problem.message },
-      "the shared state cannot be used any more; retrying, and continuing without it",
+      "the shared state can no longer be used; retrying, and continuing without it",
     );
   }
 
@@ -307,7 +307,7 @@ export class RedisSharedState implements SharedState {
     const { address, clock, telemetry } = this.#parts;
     const { at } = address;
     const awayMs = Math.round(clock.monotonicMs() - this.#awaySince);
-    telemetry.log.info({ at, away_ms: awayMs }, "the shared state is back");
+    telemetry.log.info({ at, away_ms: awayMs }, "the shared state is available again");
     this.#notifyWatchers(true);
   }
 

@@ -24,12 +24,12 @@ const writtenAt = sql<readonly [at: number]>(
   "SELECT at FROM posthorn.audit_log WHERE seq >= $1 ORDER BY seq LIMIT 1",
 );
 
-/** Rows examined in one step of a search. */
+/** Number of rows examined in one step of a search. */
 const rowsAtOnce = 2_000;
 
 type AuditRow = readonly [seq: number, document: string];
 
-/** Uses the maintenance pool for reading. Searches have no index: they walk back window by window. */
+/** Reads use the maintenance pool. Searches have no index; they scan backwards in windows. */
 export class Audit implements AuditStore {
   readonly #sql: Sql;
   readonly #maintenance: Sql;
@@ -66,7 +66,7 @@ export class Audit implements AuditStore {
     }
   }
 
-  /** The time at which the row at a position, or the next newer one, was written. */
+  /** The time at which the row at a position was written. If there is no such row, the time of the next newer one. */
   async #writtenAt(position: number): Promise<number | null> {
     const [row] = await this.#maintenance.read(writtenAt(position));
     return row?.[0] ?? null;

@@ -86,7 +86,7 @@ const heldCounts = sql<readonly [id: string, count: number]>(
      (SELECT 1 FROM posthorn.gateway_held WHERE connection = asked.id LIMIT $1) AS counted)
    FROM unnest($2::text[]) AS asked (id)`,
 );
-/** Locked in the order of ids, because another connection may settle the same requests at the same time. */
+/** Locked in the order of ids, because another connection may settle the same requests concurrently. */
 const lockedRequests = sql<readonly [id: string, document: string]>(
   "SELECT id, document FROM posthorn.gateway_requests WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE",
 );
@@ -99,14 +99,14 @@ const endSettledHolds = sql(
      (SELECT connection, request FROM unnest($1::text[], $2::text[]) AS g (connection, request))`,
 );
 
-/** What each store does in its own way: rows that commits of events write, and indexes of the log. */
+/** The parts that each store implements differently: rows that commits of events write, and indexes of the log. */
 export interface RequestLog
   extends Pick<GatewayStore, "addRequests" | "searchRequests" | "recentOutcomes" | "answers"> {
-  /** Deletes requests without a bookmark whose ids are below. Returns their number. */
+  /** Deletes requests that have no bookmark and an id below `below`. Returns their number. */
   forget(below: string, limit: number): Promise<number>;
 }
 
-/** The holds of messages; existing ones stay. */
+/** Calls that hold messages; existing holds are kept. */
 export function holdCalls(messages: readonly HeldMessage[]): readonly Call[] {
   return batch(
     hold,
@@ -114,7 +114,7 @@ export function holdCalls(messages: readonly HeldMessage[]): readonly Call[] {
   );
 }
 
-/** Reads for people use the maintenance pool. */
+/** Interactive reads use the maintenance pool. */
 export class Gateway implements GatewayStore {
   readonly answers: AnswerStore;
   readonly #sql: Sql;

@@ -66,8 +66,8 @@ const claimOfTenant = claimSql(
 );
 
 /**
- * Whose messages a claim considers, and their order. They are looked up once: a subquery that locks rows may run again
- * for each row of the update in PostgreSQL, and lease more than the limit.
+ * Whose messages a claim considers, and in which order. The owners are looked up only once: in PostgreSQL, a subquery
+ * that locks rows may run again for each row of the update, and lease more than the limit.
  */
 function claimSql(whose: string, order: string) {
   return sql<NotificationRow>(
@@ -92,7 +92,7 @@ const list = listSql("true");
 const listOfOperator = listSql("tenant IS NULL");
 const listOfTenant = listSql("tenant = $6");
 
-/** The messages of one owner are in an index. */
+/** An index contains the messages of each owner. */
 function listSql(whose: string) {
   return sql<NotificationRow>(
     `SELECT ${columns} FROM posthorn.notifications WHERE ${whose} AND ($1::text IS NULL OR channel = $1)
@@ -281,7 +281,7 @@ export class Notifications implements NotificationQueue {
 
   async claim(request: NotificationClaim): Promise<readonly StoredNotification[]> {
     const { now, leaseUntil, leaseOwner, limit, channels: to, turn } = request;
-    // Usually nothing is due, and looking costs less than an update that finds nothing.
+    // Usually nothing is due, and a read is cheaper than an update that matches no rows.
     const due = await this.#sql.read(anyDue(now));
     if (due.length === 0) return [];
     const lease = [now, leaseUntil, leaseOwner, limit, to.ids, to.isRest] as const;
@@ -299,7 +299,7 @@ export class Notifications implements NotificationQueue {
     const rows = outcomes.map(({ id, state, attempts, dueAt, at, error, eventId }) => {
       return [id, state, attempts, dueAt, at, error, eventId];
     });
-    // In the same order in every transaction, which prevents deadlocks.
+    // Every transaction uses the same order, which prevents deadlocks.
     const ordered = sent.toSorted((left, right) => (left.subject < right.subject ? -1 : 1));
     await this.#sql.run([...batch(settle, rows, leaseOwner), ...batch(count, rowsOfCounters(ordered))]);
   }
@@ -348,7 +348,7 @@ export class Notifications implements NotificationQueue {
   }
 }
 
-/** Messages whose key is new to their channel; in the order of their keys, which prevents deadlocks. */
+/** Messages whose key is new to their channel. They are in the order of their keys, which prevents deadlocks. */
 function enqueueCalls(notifications: readonly NewNotification[]): readonly Call[] {
   const ordered = notifications.toSorted((left, right) => (left.key < right.key ? -1 : 1));
   return batch(

@@ -8,8 +8,8 @@ const insert = sql(
 );
 
 /**
- * Writes events whose keys are new. They are written in the order of their keys in every transaction, which prevents
- * deadlocks; each key once.
+ * Writes events whose keys are new, each key only once. Every transaction writes them in the order of their keys, which
+ * prevents deadlocks.
  */
 export function eventCalls(events: readonly OperationalEvent[] = []): readonly Call[] {
   const byKey = new Map(events.toReversed().map((event) => [event.key, event]));

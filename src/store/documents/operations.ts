@@ -71,7 +71,9 @@ export class Operations implements OperationStore {
   }
 }
 
-/** The revision has a column: the process that runs an operation and a user who changes it compare it. */
+/**
+ * The revision has a separate column, because the process that runs an operation and a user who changes it compare it.
+ */
 function toOperation([, document, revision]: OperationRow): BatchOperation {
   return { ...(JSON.parse(document) as BatchOperation), revision };
 }

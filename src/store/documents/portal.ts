@@ -13,11 +13,11 @@ import type {
 import { type Sql, tenantColumn } from "./sql.ts";
 import { type Call, sql } from "./statement.ts";
 
-/** Fields of a session that change are stored in columns. */
+/** Those fields of a session that can change are stored in columns. */
 const columns = "document, redeemed_at, ended_at";
 type SessionRow = readonly [document: string, redeemedAt: number | null, endedAt: number | null];
 
-/** How long an ended session is kept, and how many are removed in one step. */
+/** How long an ended session is kept, and the maximum number removed in one step. */
 const endedSessionsKeptMs = 86_400_000;
 const removedAtOnce = 200;
 
@@ -65,7 +65,7 @@ const saveLogo = sql(
 );
 const removeLogo = sql("DELETE FROM posthorn.portal_logos WHERE tenant = $1 AND scheme = $2");
 
-/** Not part of the path of events: sessions are read over the maintenance pool. */
+/** Not part of event processing, so sessions are read over the maintenance pool. */
 export class Portal implements PortalStore {
   readonly #sql: Sql;
   readonly #maintenance: Sql;

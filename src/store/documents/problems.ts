@@ -39,7 +39,7 @@ const given = `SELECT ${columns} FROM unnest($1::uuid[], $2::text[], $3::text[],
    $6::bigint[], $7::text[]) AS g (${columns})`;
 const replace = `ON CONFLICT (id) DO UPDATE SET position = excluded.position, state = excluded.state,
    muted_until = excluded.muted_until, last_seen = excluded.last_seen, document = excluded.document`;
-/** A changed problem gets a new position: PostgreSQL has a sequence, SQLite has one writer. */
+/** A changed problem gets a new position. PostgreSQL uses a sequence; SQLite has a single writer. */
 const save = declare({
   postgres: `INSERT INTO posthorn.delivery_problems (${columns}) ${given} ${replace}`,
   sqlite: `INSERT INTO delivery_problems (${columns}, position)
@@ -96,7 +96,7 @@ export class Problems implements DeliveryProblemStore {
   }
 
   async search({ filter, now, after, limit }: ProblemSearch): Promise<SearchPage<StoredProblem>> {
-    // A caller may search on and on: other work runs in between.
+    // A caller may search many pages in a row, so yield to other work in between.
     await setImmediate();
     const { tenantId, webhookIds, states } = filter;
     const before = after?.position ?? Number.MAX_SAFE_INTEGER;

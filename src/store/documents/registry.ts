@@ -12,7 +12,7 @@ import type {
 import type { Sql } from "./sql.ts";
 import { sql } from "./statement.ts";
 
-/** In PostgreSQL, ownership reads the pool from its column. */
+/** In PostgreSQL, ownership statements read the pool from its column. */
 const saveTenant = sql(
   `INSERT INTO posthorn.tenants (id, document, pool) VALUES ($1, $2, $3)
    ON CONFLICT (id) DO UPDATE SET document = excluded.document, pool = excluded.pool`,
@@ -37,7 +37,7 @@ const eventType = sql<DocumentRow>(
 const eventTypePage = eventTypePageSql("true");
 const eventTypePageOfTenant = eventTypePageSql("tenant = $6");
 
-/** The bytes are added up without reading the documents, so that only shown documents are sent. */
+/** The sizes are summed without reading the documents, so that only the documents of the page are sent. */
 function eventTypePageSql(whose: string) {
   return sql<readonly [document: string, fetched: number]>(
     `SELECT t.document, sized.fetched FROM (
@@ -57,7 +57,7 @@ const eventTypeUsage = sql<readonly [count: number, bytes: number]>(
 
 type DocumentRow = readonly [document: string];
 
-/** Tables of JSON documents, ordered by id (UUIDv7: by creation) or name. */
+/** Tables of JSON documents, ordered by name or by id (a UUIDv7, so by creation time). */
 export class Registry implements RegistryStore {
   readonly #sql: Sql;
 
@@ -103,7 +103,7 @@ export class Registry implements RegistryStore {
   }
 
   async eventTypePage({ tenantId, after, offset, limit, bytesMax }: EventTypeQuery): Promise<EventTypePage> {
-    // Without `after`, the start sorts before every tenant and name.
+    // Without `after`, the start value sorts before every tenant and name.
     const start = [after?.tenantId ?? "", after?.name ?? ""];
     const asked = [...start, limit + 1, offset, bytesMax];
     const found = await this.#sql.read(

@@ -6,14 +6,14 @@ const insertAudit = sql(
   `INSERT INTO posthorn.audit_log (at, tenant, action, actor, target, document) VALUES ($1, $2, $3, $4, $5, $6)`,
 );
 
-/** The statement that writes an audit row; none without an entry. */
+/** The statements that write an audit row; empty without an entry. */
 export function auditCalls(entry: AuditEntry | undefined): readonly Call[] {
   if (entry === undefined) return [];
   const { at, tenantId, action, target } = entry;
   return [insertAudit(at, tenantId, action, actorText(entry), target.id, JSON.stringify(entry))];
 }
 
-/** All names by which a filter may identify the actor. Each is between line feeds, which names cannot contain. */
+/** All names by which a filter may identify the actor, separated by line feeds, which names cannot contain. */
 function actorText({ actor }: AuditEntry): string {
   const names = [actor.keyId, actor.keyName, actor.sessionId, actor.reference].filter(
     (name) => name !== null,
@@ -26,7 +26,7 @@ export abstract class Sql {
   /** The rows of a statement that only reads. */
   abstract read<Row extends readonly unknown[]>(call: Call<Row>): Promise<readonly Row[]>;
 
-  /** Like `read`, for one step of a long search: it has a time limit, and other work runs before it. */
+  /** Like `read`, for one step of a long search: it has a time limit and yields to other work first. */
   abstract searchStep<Row extends readonly unknown[]>(call: Call<Row>): Promise<readonly Row[]>;
 
   /** Runs statements in one transaction and sends them together. Returns the rows of each. */
@@ -40,7 +40,7 @@ export abstract class Sql {
     await this.run([...calls, ...auditCalls(audit)]);
   }
 
-  /** Runs a statement that returns the rows it changed. The audit row is written if there is one. */
+  /** Runs a statement that returns the rows it changed. Also writes the audit row if one is given. */
   async change<Row extends readonly unknown[]>(
     audit: AuditEntry | undefined,
     call: Call<Row>,
@@ -73,7 +73,7 @@ export function pageOf<Record>(
   };
 }
 
-/** The deployment is stored as the empty name, which no tenant can have: a primary key cannot be null. */
+/** The deployment is stored under the empty name, which no tenant can have, because a primary key cannot be null. */
 export function tenantColumn(tenantId: string | null): string {
   return tenantId ?? "";
 }

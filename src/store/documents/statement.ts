@@ -1,4 +1,4 @@
-/** What a column can hold. */
+/** The types that a column can contain. */
 export type Scalar = string | number | boolean | null;
 
 /** One parameter; a list is for `= ANY ($1::text[])`. */
@@ -7,7 +7,7 @@ export type Value = Scalar | Uint8Array | readonly Scalar[];
 /** The rows of one statement; each is an array of columns. */
 export type Rows = readonly (readonly unknown[])[];
 
-/** A statement in the SQL of both stores. */
+/** The text of a statement for each of the two stores. */
 export interface StatementText {
   readonly postgres: string;
   readonly sqlite: string;
@@ -19,7 +19,7 @@ export interface Call<Row extends readonly unknown[] = readonly unknown[]> {
   readonly values: readonly Value[];
   /** Rows for `unnest`, whose parameters come after `values`. */
   readonly rows?: readonly (readonly Scalar[])[];
-  /** The type of its rows; never set. */
+  /** Carries the type of the returned rows; never set. */
   readonly returns?: Row;
 }
 
@@ -34,24 +34,24 @@ export type Statement<Row extends readonly unknown[] = readonly unknown[]> = (
 export type Body<Result> = Generator<readonly Call[], Result, readonly Rows[]>;
 
 /**
- * How SQL of PostgreSQL becomes SQL of SQLite. The rules replace spelling only. A statement whose meaning differs
- * between the databases has to be written so that it means the same in both (docs/decisions/documents-once.md).
+ * How SQL for PostgreSQL is translated to SQL for SQLite. The rules replace spelling only. A statement whose meaning
+ * differs between the databases has to be written so that it means the same in both (docs/decisions/documents-once.md).
  */
 const rules: readonly (readonly [spelling: RegExp, sqlite: string | ((...found: string[]) => string)])[] = [
-  // One file is one schema.
+  // A database file is a single schema.
   [/\bposthorn\./g, ""],
-  // A list is a JSON text.
+  // A list is passed as one JSON text.
   [/= ANY \((\$\d+)::\w+\[\]\)/g, "IN (SELECT value FROM json_each($1))"],
-  // Rows are one JSON text too, in the place of their first column.
+  // Rows are also passed as one JSON text, in the position of their first column.
   [/\bunnest\((\$\d+)::[^)]*\)\s+AS (\w+) \(([^)]*)\)/g, unnested],
-  // Values have their types already.
+  // Values already have their types.
   [/::\w+(?:\[\])?/g, ""],
-  // A transaction that writes has the whole file.
+  // A transaction that writes locks the whole file.
   [/\sFOR (?:NO KEY )?UPDATE(?: SKIP LOCKED)?/g, ""],
   [/\bstrpos\(/g, "instr("],
-  // SQLite compares bytes.
+  // SQLite compares bytes by default.
   [/ COLLATE "C"/g, ""],
-  // A partial index is used only for the literal in its condition.
+  // SQLite uses a partial index only for the same literal as in its condition.
   [/ = true\b/g, " = 1"],
   [/ = false\b/g, " = 0"],
   [/\$(\d+)/g, "?$1"],
@@ -64,12 +64,12 @@ function unnested(_: string, first = "", name = "", columns = ""): string {
 
 const declared: StatementText[] = [];
 
-/** Declares a statement, when its module is loaded. */
+/** Declares a statement. Called when its module is loaded. */
 export function sql<Row extends readonly unknown[] = readonly unknown[]>(postgres: string): Statement<Row> {
   return declare<Row>({ postgres, sqlite: toSqlite(postgres) });
 }
 
-/** SQL of PostgreSQL in the spelling of SQLite. */
+/** Translates SQL for PostgreSQL to the spelling of SQLite. */
 export function toSqlite(postgres: string): string {
   let text = postgres;
   for (const [spelling, sqlite] of rules) text = text.replaceAll(spelling, sqlite as string);
@@ -84,12 +84,12 @@ export function declare<Row extends readonly unknown[] = readonly unknown[]>(
   return (...values) => ({ text, values });
 }
 
-/** All statements of the modules that are loaded. */
+/** All statements of the loaded modules. */
 export function declaredStatements(): readonly StatementText[] {
   return declared;
 }
 
-/** A call for at least one row; without rows there is nothing to do. */
+/** Returns a call if there is at least one row; without rows, there is nothing to do. */
 export function batch<Row extends readonly unknown[]>(
   statement: Statement<Row>,
   rows: readonly (readonly Scalar[])[],
@@ -98,7 +98,7 @@ export function batch<Row extends readonly unknown[]>(
   return rows.length === 0 ? [] : [{ ...statement(...values), rows }];
 }
 
-/** The rows of one call in a transaction. */
+/** Returns the rows of a single call in a transaction. */
 export function* rowsOf<Row extends readonly unknown[]>(call: Call<Row>): Body<readonly Row[]> {
   const [rows = []] = yield [call];
   return rows as readonly Row[];

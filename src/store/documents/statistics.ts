@@ -80,7 +80,7 @@ const gauges = sql<readonly [start: number, writer: number, document: string]>(
    ORDER BY bucket LIMIT $4`,
 );
 
-/** More than the rows of one bucket; otherwise a portion could not pass it. */
+/** Must exceed the number of rows in one bucket; otherwise a portion could not get past that bucket. */
 const portionRowsMin = 200;
 
 /** The first of some times; null when there is none. */

@@ -22,14 +22,14 @@ import { eventCalls } from "./operational-events.ts";
 import { auditCalls, type PlacedDocument, pageOf, type Sql } from "./sql.ts";
 import { batch, type Call, rowsOf, sql } from "./statement.ts";
 
-/** Limit per webhook on stored revisions, and on other entries. */
+/** Maximum number of stored revisions per webhook, and of other entries. */
 const historyEntriesMax = 100;
 
-/** The owner kinds in the table of secrets; part of the stored format. */
+/** The owner kinds in the table of secrets. The numbers are part of the stored format. */
 const ownerKinds = { webhook: 0, tenant: 1 } as const;
 type Owner = readonly [kind: 0 | 1, id: string];
 
-/** A webhook with the state of its endpoint, which is null without one. */
+/** A webhook with the state of its endpoint; the state is null if there is none. */
 type WebhookRow = readonly [
   id: string,
   document: string,
@@ -42,7 +42,7 @@ const page = sql<WebhookRow>(
    ORDER BY w.seq LIMIT $2`,
 );
 const some = sql<WebhookRow>(`SELECT ${webhookColumns} AND w.id = ANY ($1::text[])`);
-/** The lock serialises changes and the deletion. */
+/** The lock serialises changes with the deletion of the webhook. */
 const stored = sql<readonly [document: string, deletedAt: number | null]>(
   "SELECT document, deleted_at FROM posthorn.webhooks WHERE id = $1 FOR UPDATE",
 );
@@ -86,7 +86,7 @@ const byDigest = sql<readonly [webhookId: string, tenantId: string]>(
 );
 const anySecret = sql("SELECT 1 FROM posthorn.secrets LIMIT 1");
 
-/** Webhooks are stored as JSON documents: they are all read at start and never searched. */
+/** Webhooks are stored as JSON documents, because they are all read at startup and never searched. */
 export class Webhooks implements WebhookStore {
   readonly #sql: Sql;
 
@@ -105,7 +105,7 @@ export class Webhooks implements WebhookStore {
       const storedKeys = keys.map(([kind, digest]) => ({ kind, digest }));
       const { saved, entries, beside } = webhookChange(webhook, document, storedKeys, given);
       const writes: Call[] = [save(id, tenantId, JSON.stringify(saved))];
-      // A change that races with the deletion must not restore secrets.
+      // A change that is concurrent with the deletion must not restore secrets.
       if (deletedAt === null) {
         if (secrets !== undefined) writes.push(...secretCalls(owner, secrets));
         const written = entries.map((entry) => ({ webhookId: id, entry }));

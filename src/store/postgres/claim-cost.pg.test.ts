@@ -28,7 +28,7 @@ interface Plan {
   readonly "Shared Read Blocks": number;
 }
 
-/** Claims ten deliveries from the only lane. Returns the number of pages read. */
+/** Claims ten deliveries from the only lane. Returns the number of pages that were read. */
 type PagesOfClaim = (ordered: boolean) => Promise<number>;
 
 const parameters = (ordered: boolean): readonly string[] => {
@@ -47,7 +47,7 @@ function pagesIn(rows: readonly unknown[]): number {
 
 const explain = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)";
 
-/** Planned for the current contents each time. */
+/** Uses a plan that is computed for the current contents each time. */
 function plannedEachTime(database: TestDatabase): PagesOfClaim {
   return async (ordered) => {
     const values = parameters(ordered);
@@ -56,10 +56,10 @@ function plannedEachTime(database: TestDatabase): PagesOfClaim {
   };
 }
 
-/** Planned once, for any values and the current tables. */
+/** Uses one generic plan, computed for the current contents of the tables. */
 async function plannedOnce(t: TestContext, database: TestDatabase): Promise<PagesOfClaim> {
   const client = new pg.Client({ connectionString: database.url });
-  // The database is dropped before the client ends.
+  // The database is dropped before the client disconnects.
   client.on("error", () => undefined);
   await client.connect();
   t.after(() => client.end());
@@ -92,7 +92,7 @@ for (const ordering of ["none", "strict"] as const) {
   test(`a claim touches no more pages when more waits (ordering ${ordering})`, async (t) => {
     const { database, store } = await openHere(t);
     const pagesOfClaim = plannedEachTime(database);
-    // The cost must not depend on the number of waiting deliveries, before autovacuum ran or after.
+    // The cost must not depend on the number of waiting deliveries, whether or not autovacuum has run.
     await database.query("ALTER TABLE posthorn.queue SET (autovacuum_enabled = off)");
     await fill(store, 200, ordering);
     const few = await pagesOfClaim(ordered);
@@ -111,7 +111,7 @@ for (const ordering of ["none", "strict"] as const) {
     await fill(store, 2, ordering);
     await database.query("VACUUM (ANALYZE)");
     const pagesOfClaim = await plannedOnce(t, database);
-    // The plan compares each of the ten rows with the others, and reads no index from end to end.
+    // The plan may compare each of the ten rows with the others, but must not read an index completely.
     await pagesOfClaim(ordered);
     await fill(store, 30_000, ordering);
     const many = await pagesOfClaim(ordered);

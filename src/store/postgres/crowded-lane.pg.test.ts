@@ -28,13 +28,13 @@ async function withStore(database: TestDatabase, work: (store: Store) => Promise
     await store.close();
   }
   await eventually("the connections are gone", {
-    // Wait until only the asking connection is left.
+    // Waits until only the connection of this query is left.
     ask: () => database.query("SELECT pid FROM pg_stat_activity WHERE datname = current_database()"),
     holds: (connections) => connections.length === 1,
   });
 }
 
-/** Rows of the queue that were read by sequential scans. */
+/** Rows of the `queue` table that were read by sequential scans. */
 async function rowsWalked(database: TestDatabase): Promise<number> {
   const [row] = await database.query(
     "SELECT seq_tup_read::int AS walked FROM pg_stat_user_tables WHERE schemaname = 'posthorn' AND relname = 'queue'",

@@ -67,7 +67,7 @@ async function connectTo(t: TestContext, { url }: TestDatabase): Promise<pg.Clie
 const disconnectAll = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE 'posthorn%'`;
 
-/** Resolves once a statement of the store waits for a lock. */
+/** Resolves when a statement of the store waits for a lock. */
 async function untilBlocked(database: TestDatabase): Promise<void> {
   for (;;) {
     const rows = await database.query(
@@ -142,7 +142,7 @@ test("a deadlock with another session is resolved without an error for the calle
   await other.query(`BEGIN; ${update(1)}`);
   const committing = commit(store, { publishes: events.map(publishCommand) });
   await untilBlocked(database);
-  // The first waiter checks for deadlocks first, which is the store.
+  // The session that waited first runs its deadlock check first, and that is the store.
   await other.query(update(0)).catch(() => undefined);
   await other.query("ROLLBACK");
   assert.deepEqual(

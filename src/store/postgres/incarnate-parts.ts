@@ -32,12 +32,12 @@ export interface IncarnatePartsOptions {
   readonly config: ConfigAnnouncer;
 }
 
-/** A call that meets one server restart after the other gives up; servers do not restart that often. */
+/** A call gives up if it encounters several server restarts in a row, because servers do not restart that often. */
 const triesMax = 4;
 
 /**
  * Creates new parts for each server run, so that caches of an earlier run cannot be used. A call that began with the
- * old parts fails before it writes anything, and is repeated with the new ones.
+ * old parts fails before it writes anything, and is repeated with the new parts.
  */
 export class IncarnateParts {
   readonly #options: IncarnatePartsOptions;
@@ -50,25 +50,25 @@ export class IncarnateParts {
     this.#options = options;
   }
 
-  /** Of the current server run, or of the last one until the current one is used. */
+  /** The state of the current server run, or of the last one until the current one is used. */
   get state(): StoreState {
     if (this.#made === null) throw new Error("the store is not open");
     return this.#made.state;
   }
 
-  /** `now` determines the month for which attempts need a partition. */
+  /** `now` determines the month whose partition for attempts is needed. */
   async open(now: number): Promise<void> {
     await this.#run(async ({ partitions }) => {
       try {
         await partitions.ensure(now);
       } catch (error) {
-        // A backup may lock the table. Upkeep creates the partitions later, and nothing is lost until then.
+        // A backup may have locked the table. Upkeep creates the partitions later, and nothing is lost until then.
         if (!(error instanceof StoreUnavailableError)) throw error;
       }
     });
   }
 
-  /** A part whose methods run on the parts of the current server run. `like` names them. */
+  /** A part whose methods run on the parts of the current server run. `prototype` provides the names of the methods. */
   follow<Name extends Exclude<keyof Parts, "state" | "partitions">>(
     name: Name,
     prototype: Parts[Name],
@@ -102,7 +102,7 @@ export class IncarnateParts {
     this.#incarnation = current;
     const making = this.#make(current);
     this.#making = making;
-    // The next caller tries again.
+    // The next caller retries.
     making.catch(() => {
       if (this.#making === making) this.#making = null;
     });
@@ -133,7 +133,7 @@ export class IncarnateParts {
       ownership: new PostgresOwnership(state, config),
     };
     if (this.#options.incarnations.current !== incarnation) throw new IncarnationChangedError();
-    // The numbers of its unannounced lanes are no longer valid; workers of the new server run look everywhere.
+    // The numbers of its unannounced lanes are no longer valid; workers of the new server run check all lanes.
     this.#made?.state.announcer.abandon();
     this.#made = parts;
     return parts;

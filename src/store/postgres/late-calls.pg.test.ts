@@ -1,4 +1,4 @@
-/** Calls that a worker cancelled, and that reach the server long afterwards. */
+/** Calls that a worker cancelled but that reach the server long afterwards. */
 import assert from "node:assert/strict";
 import { suite, type TestContext, test } from "node:test";
 import pg from "pg";
@@ -11,7 +11,7 @@ import { openPostgresStore } from "./open.ts";
 class Scene {
   readonly ownership: OwnershipStore;
   readonly webhookId: string;
-  /** An operator's session with separate transactions. */
+  /** An operator's session that runs its own transactions. */
   readonly client: pg.Client;
   worker = 0;
 
@@ -21,7 +21,7 @@ class Scene {
     this.client = parts.client;
   }
 
-  /** A webhook with work, and a worker. Closed after the test. */
+  /** A webhook with work, and a worker. Both are closed after the test. */
   static async open(t: TestContext): Promise<Scene> {
     const stack = new AsyncDisposableStack();
     t.after(() => stack.disposeAsync());
@@ -100,7 +100,7 @@ suite("calls that arrive late", () => {
     await scene.acquire();
     const { client, ownership, worker } = scene;
     await client.query("BEGIN");
-    // Released by a second try, and acquired again.
+    // Released by a second attempt, and acquired again.
     await client.query("UPDATE posthorn.ownership SET owner_epoch = owner_epoch + 1");
     const late = ownership.keepOnly(worker, []);
     await eventually("the call waits", {

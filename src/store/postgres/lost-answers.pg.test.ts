@@ -26,7 +26,7 @@ const unavailable = { name: "StoreUnavailableError" };
 
 interface Scene {
   readonly store: Store;
-  /** Runs a call whose effect is visible in the database, and whose answer is lost with the connection. */
+  /** Runs a call whose effect is visible in the database and whose response is lost with the connection. */
   losingAnswer(call: () => Promise<unknown>, effect: string): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ async function openScene(t: TestContext): Promise<Scene> {
     url: proxy.addressOf(database.url),
     now: start,
     masterKeyIds,
-    // One of them is for events.
+    // One of the connections is reserved for events.
     connectionsMax: 3,
   });
   stack.defer(() => store.close());
@@ -73,7 +73,7 @@ test("WDS-204 a settlement whose answer was lost counts as written when it is re
   await losingAnswer(() => commit(store, { settlements }), "(SELECT count(*) FROM posthorn.attempts) = 2");
   assert.deepEqual((await commit(store, { settlements })).settled, [written, written]);
   for (const { id } of deliveries) assert.equal((await store.history.listAttempts(id)).length, 1);
-  // Another attempt under the same lease is not mistaken for it.
+  // A different attempt under the same lease is not mistaken for the stored one.
   const other = settlement(only(leases.slice(0, 1)), { attempt: newAttempt() });
   assert.deepEqual((await commit(store, { settlements: [other] })).settled, [{ kind: "lost" }]);
 });
@@ -83,7 +83,7 @@ test("WDS-204 deliveries of a claim whose answer was lost are claimed again", as
   const key = lane("webhook-1");
   const { deliveries } = await publish(store, { deliveries: [1, 2, 3].map(() => ({ lane: key })) });
   const leased = "EXISTS (SELECT FROM posthorn.queue WHERE owner IS NOT NULL)";
-  // Twice, so that the session has the plan of a claim and sends a claim as one message.
+  // Claims twice, so that the session has prepared the claim statement and sends a claim as one message.
   const empty = lane("webhook-2");
   await publish(store, { deliveries: [{ lane: empty, state: "skipped" }] });
   for (let count = 0; count < 2; count += 1) await claim(store, empty, { limit: 1 });

@@ -12,8 +12,8 @@ import type { Database, Runner, Transaction } from "./driver/database.ts";
 import { schema } from "./schema.ts";
 
 /**
- * A step that touches a large table works online: `beforehand` holds statements that cannot run in a transaction, such
- * as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`, or that backfill in small steps. They run one by one before `sql`,
+ * A step that changes a large table works online: `beforehand` contains statements that cannot run in a transaction,
+ * such as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`, or that backfill in small steps. They run one by one before `sql`,
  * block neither reads nor writes, and can be repeated after an interrupted run. `sql` itself only makes instant
  * changes: new tables, columns with a constant default, constraints NOT VALID.
  */
@@ -21,15 +21,18 @@ export interface PostgresMigration extends Migration {
   readonly beforehand?: readonly string[];
 }
 
-/** In order. A released migration never changes, because databases store its checksum. Until 0.1.0 there is one. */
+/**
+ * Migrations in order. A released migration never changes, because databases store its checksum. Until 0.1.0 there is
+ * only one.
+ */
 export const migrations: readonly PostgresMigration[] = [schema];
 
-/** "POSTHORN" as a number: the advisory lock for migrating. */
+/** "POSTHORN" as a number. Identifies the advisory lock for migrations. */
 const migrationLock = "5787800397498404430";
 
 /**
- * Changing a table locks it for an instant. If a long reader (a backup) holds it, all others would queue behind us,
- * including workers that have to send heartbeats. So give up soon and try again later.
+ * Changing a table locks it for an instant. If a long read (such as a backup) blocks that lock, all others would queue
+ * behind us, including workers that have to send heartbeats. Therefore, give up soon and retry later.
  */
 const lockTimeout = "SELECT set_config('lock_timeout', '500ms', true)";
 const againMs = 1_000;
@@ -44,8 +47,8 @@ export async function planMigrations(
 }
 
 /**
- * Migrates the database, each migration in a separate transaction. If several processes start together, one migrates
- * and the others wait.
+ * Migrates the database, each migration in a separate transaction. If several processes start concurrently, one
+ * migrates and the others wait.
  */
 export async function migrate(
   database: Database,
@@ -64,7 +67,7 @@ export async function migrate(
   return plan;
 }
 
-/** Repeats work that could not get its locks. */
+/** Repeats work that could not acquire its locks. */
 async function withoutBlocking(work: () => Promise<void>): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -87,13 +90,14 @@ async function apply(
   known: readonly PostgresMigration[],
   now: number,
 ): Promise<void> {
-  // The lock ends with the transaction, so it works through a pooler and cannot be left behind.
+  // The lock ends with the transaction, so it works through a pooler and is always released.
   await transaction.rows(`SELECT pg_advisory_xact_lock(${migrationLock})`);
   const { from } = await planMigrations(transaction, known);
   if (from >= migration.number) return;
-  // Not set before: processes that start together wait for the one that migrates, however long that takes.
+  // Set only here, because processes that start concurrently wait for the one that migrates, however long that takes.
   await transaction.rows(lockTimeout);
-  // Not IF NOT EXISTS, which requires the right to create schemas even if an administrator has created this one.
+  // `IF NOT EXISTS` is not used, because it requires the right to create schemas even if an administrator has already
+  // created the schema.
   const [schema] = await transaction.rows<[isThere: boolean]>(
     "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'posthorn')",
   );
@@ -111,7 +115,7 @@ async function apply(
   ]);
 }
 
-// Reads the catalogs as tables: to_regclass answers from a cache that misses objects created while we waited.
+// Reads the catalogs as tables, because to_regclass uses a cache that misses objects created while we waited.
 async function appliedMigrations(database: Runner): Promise<readonly AppliedMigration[]> {
   const [found] = await database.rows<[isThere: boolean]>(
     "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'posthorn' AND tablename = 'migrations')",
@@ -123,7 +127,7 @@ async function appliedMigrations(database: Runner): Promise<readonly AppliedMigr
   return rows.map(([number, name, sum]) => ({ number, name, checksum: sum }));
 }
 
-/** Statements are separated by a semicolon at the end of a line, which none of our function bodies contains. */
+/** Statements are separated by a semicolon at the end of a line, which does not occur in our function bodies. */
 function statementsOf(sql: string): readonly string[] {
   return sql
     .split(/;\n/)

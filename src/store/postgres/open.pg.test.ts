@@ -22,7 +22,7 @@ function openHere(url: string, options: Partial<PostgresStoreOptions> = {}): Pro
   return openPostgresStore({ url, now: start, masterKeyIds: { current: "key-1", previous: [] }, ...options });
 }
 
-/** Opening fails soon with this problem, naming the setting and hiding the password. */
+/** Opening fails quickly with this problem. The message names the setting and hides the password. */
 async function refuses(opening: Promise<Store>, problem: string): Promise<void> {
   const begun = performance.now();
   await assert.rejects(opening, (error: Error & { readonly problem?: string }) => {
@@ -68,7 +68,7 @@ test("a missing database, a refused login and a read-only database are each repo
   await refuses(openHere(database.url), "read_only");
 });
 
-/** A message of PostgreSQL's protocol: a letter, a length that includes itself, the content. */
+/** A message of the PostgreSQL protocol: a type letter, a length that includes itself, and the content. */
 function wireMessage(type: string, content: string): Buffer {
   const head = Buffer.alloc(5, type);
   head.writeInt32BE(Buffer.byteLength(content) + 4, 1);

@@ -52,65 +52,67 @@ export interface PostgresStoreOptions {
   /** `postgres://…`; may lead to a pooler in transaction mode. */
   readonly url: string;
   /**
-   * An address that bypasses the pooler, for notifications and migrations. Defaults to `url`. Null when there is no
-   * such address: then work of other processes is found by polling, and so are their configuration changes, once a second.
+   * An address that bypasses the pooler, for notifications and migrations. Defaults to `url`. Null if there is no such
+   * address: the process then polls for work and configuration changes of other processes, for the latter once per
+   * second.
    */
   readonly directUrl?: string | null;
-  /** Unix milliseconds: recorded with migrations, and determines the month for which attempts need a partition. */
+  /** Unix milliseconds. Recorded with migrations, and determines the month whose partition for attempts is needed. */
   readonly now: number;
   readonly masterKeyIds: MasterKeyIds;
-  /** Maximum number of connections of this store: most of them for the path of events, one to listen. At least 3. */
+  /** Maximum number of connections of this store: most of them for event processing, one to listen. At least 3. */
   readonly connectionsMax?: number;
-  /** Whether statements on the path of events are parsed and planned once; defaults to `auto`. */
+  /** Whether statements for event processing are parsed and planned only once; defaults to `auto`. */
   readonly preparedStatements?: PreparedStatements;
-  /** Time limit for reaching the server when opening, and later for waiting for a connection. */
+  /** Time limit for connecting to the server when opening the store, and later for waiting for a connection. */
   readonly connectTimeoutMs?: number;
   readonly statementTimeoutMs?: number;
-  /** Carries announcements to workers instead of notifications, which are used while it does not. */
+  /** Carries announcements to workers instead of notifications, which are used only while the queue is unavailable. */
   readonly workQueue?: PendingLaneQueue | undefined;
-  /** For the move itself: also opens a store that moved elsewhere, or into which a move is running. */
+  /** For the move itself: also opens a store that was moved elsewhere, or that is the target of an unfinished move. */
   readonly evenIfMoved?: boolean;
-  /** Called for every configuration change by this process, after it was stored. Must not throw. */
+  /** Called for every configuration change by this process, after the change was stored. Must not throw. */
   readonly configChanged?: ((change: ConfigChange) => void) | undefined;
-  /** Resolves the server's name instead of the system's resolver. */
+  /** Resolves the server's name, in place of the system's resolver. */
   readonly lookup?: LookupFunction;
 }
 
 const connectTimeoutMsDefault = 5_000;
-/** Together with the connect timeout under ten seconds, so that the operator sees a failed start quickly. */
+/** Together with the connect timeout less than ten seconds, so that the operator sees a failed start quickly. */
 const setupTimeoutMs = 4_000;
-/** Publishers wait for these statements, so a silent server has to be noticed soon. */
+/** Publishers wait for these statements, so an unresponsive server must be detected soon. */
 const statementTimeoutMsDefault = 10_000;
-/** A longer wait for a lock only delays other callers that need the connection. */
+/** Limits waits for locks, because a longer wait only delays other callers that need the connection. */
 const lockTimeoutMsMax = 5_000;
 /**
- * How often the connections of the maintenance pool are reopened, so that every process learns where the address leads.
+ * How often the connections of the maintenance pool are reopened, so that every process notices when the address leads
+ * to another server.
  */
 const maintenanceLifetimeMs = 8_000;
-/** Upkeep and listings may take longer. */
+/** Time limit for upkeep and listings, which may take longer. */
 const patientTimeoutMsDefault = 30_000;
 /** Enough for the few concurrent calls of an engine, the maintenance pool, and one connection to listen. */
 const connectionsMaxDefault = 12;
-/** Connections needed for opening and migrating. */
+/** Number of connections needed for opening and migrating. */
 const connectionsForSetup = 1;
 
 /**
- * A process notices a replaced server when a connection breaks. After this long without an answer it cannot know, and
- * asks the server before it reports what it holds.
+ * A process notices a replaced server when a connection breaks. If it has received no response for this long, it
+ * queries the server before it reports what it holds.
  */
 const incarnationMsMax = 5_000;
 
-/** The store, with the digest key that its processes share and that is not part of the port. */
+/** The store with the digest key, which its processes share and which is not part of the port. */
 export interface PostgresStore extends Store {
-  /** The scope of data that is kept outside the store. */
+  /** Identifies this store in data that is kept outside the store. */
   readonly scope: () => { readonly deployment: string; readonly incarnation: string | null };
   readonly digestKey: DigestKeyRow;
 }
 
 /**
  * Opens the store in a PostgreSQL database that several processes may share: checks the server, migrates the schema and
- * checks the master key. The cost does not depend on the amount of stored data. Deliveries that a process held when it
- * died become free when their leases expire.
+ * checks the master key. The cost does not depend on the amount of stored data. Deliveries leased by a process that died
+ * become available when their leases expire.
  *
  * Throws DatabaseSetupError (within the connect timeout), DevelopmentSchemaError, SchemaTooNewError,
  * MigrationMismatchError, DifferentMasterKeyError, StoreMovedError, StoreUnavailableError.
@@ -128,7 +130,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   }
 }
 
-/** Migrates the schema, unless the server or the database must not be used. */
+/** Migrates the schema, unless the server or the database is not suitable. */
 export async function preparePostgres(
   options: Pick<
     PostgresStoreOptions,
@@ -179,7 +181,7 @@ function openParts(driver: typeof pg, options: PostgresStoreOptions): StoreParts
   });
   const maintenance = new Database(driver, {
     ...common,
-    // Reads for people are rare, and a plan for one tenant may be bad for another.
+    // Interactive queries are rare, and a plan for one tenant may be unsuitable for another.
     preparedStatements: "off",
     bounds: boundsFor(options.statementTimeoutMs ?? patientTimeoutMsDefault),
     connectionsMax: shares.maintenance,
@@ -211,7 +213,10 @@ export async function planPostgresMigrations(
   });
 }
 
-/** The number of pending migrations of a usable database. A process that may not open it must not migrate it. */
+/**
+ * The number of pending migrations of a suitable database. Checked first, because a process that may not open a
+ * database must not migrate it.
+ */
 async function inspect(
   database: Database,
   { masterKeyIds }: Pick<PostgresStoreOptions, "masterKeyIds">,
@@ -222,7 +227,7 @@ async function inspect(
   return pending.length;
 }
 
-/** Runs `work` with a separate connection; explains what is wrong with the setting on failure. */
+/** Runs `work` with a separate connection. On failure, explains what is wrong with the setting. */
 export async function withSetup<Result>(
   driver: typeof pg,
   options: Pick<PostgresStoreOptions, "url" | "connectTimeoutMs" | "statementTimeoutMs">,
@@ -247,14 +252,14 @@ export async function withSetup<Result>(
   }
 }
 
-/** The maintenance pool has separate connections, so that a long listing delays no event. */
+/** The maintenance pool has separate connections, so that a long listing does not delay events. */
 function connectionShares(connectionsMax: number): { readonly events: number; readonly maintenance: number } {
   const listening = 1;
   const maintenance = Math.max(1, Math.floor(connectionsMax / 4));
   return { maintenance, events: Math.max(1, connectionsMax - listening - maintenance) };
 }
 
-/** On opening, the cause explains more than "unavailable". */
+/** During opening, the cause is more informative than "unavailable". */
 function causeOf(error: unknown): unknown {
   return error instanceof StoreUnavailableError && error.cause !== undefined ? error.cause : error;
 }
@@ -330,7 +335,7 @@ async function readFacts(database: Database): Promise<StoreFacts> {
   return { schemaVersion, sizeBytes };
 }
 
-/** Checks without writing whether the store can write now. */
+/** Checks whether the store is currently writable, without writing. */
 async function ping({ database, unanswered }: Pick<StoreParts, "database" | "unanswered">): Promise<void> {
   if (unanswered.waitsForStandby)
     throw new StoreUnavailableError(storeTroubles.waits_for_standby, { trouble: "waits_for_standby" });

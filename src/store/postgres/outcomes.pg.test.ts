@@ -1,4 +1,4 @@
-/** The answer when the outcome of a transaction is in doubt: the truth, or that it is unknown. */
+/** When the outcome of a transaction is in doubt, the result is either correct or says that the outcome is unknown. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import {
@@ -25,7 +25,7 @@ const masterKeyIds = { current: "key", previous: [] };
 const written = { kind: "written" };
 const unknown = { name: "StoreUnavailableError", outcome: "unknown" };
 
-/** A dedicated server, and a store that reaches it through a network that can be broken. */
+/** A dedicated server, and a store that connects to it through a network that the test can interrupt. */
 class World {
   readonly server: PostgresServer;
   readonly proxy: CuttingProxy;
@@ -60,12 +60,12 @@ class World {
 }
 
 /**
- * All calls are in flight when the server crashes. None of them was durable, and other transactions get their numbers.
+ * All calls are in flight when the server crashes. None of them was durable, and their transaction numbers are reused.
  */
 suite("a transaction whose number is reused after a crash", () => {
   const stack = new AsyncDisposableStack();
   const refusals = new Map<string, unknown>();
-  // With separate priorities, so that none waits for a counter of another one.
+  // With separate priorities, so that no call waits for the counter of another.
   const publishing = publishCommand({
     event: { tenantId: "p", priority: "high" },
     deliveries: [{ lane: lane("webhook-p") }],
@@ -81,7 +81,7 @@ suite("a transaction whose number is reused after a crash", () => {
       deliveries: lanes.flatMap((key) => [{ lane: key }, { lane: key }]),
     });
     const settlements = sent.leases.map((lease) => settlement(lease, { attempt: newAttempt() }));
-    // Known strings, so that the calls below need no other statements.
+    // Stores the strings in advance, so that the calls below need no other statements.
     await publish(store, { event: { tenantId: "p" }, deliveries: [{ lane: lane("webhook-p") }] });
     await publish(store, { event: { tenantId: "s" }, deliveries: [{ lane: lane("webhook-r") }] });
     const requeues = [{ eventId: sent.event.id, deliveries: [again] }];
@@ -89,7 +89,7 @@ suite("a transaction whose number is reused after a crash", () => {
   }
 
   before(async () => {
-    // Uncommitted data stays in memory, so that it is lost together with its number.
+    // Uncommitted data stays in memory, so that it is lost together with its transaction number.
     const settings = { wal_writer_delay: "10s", autovacuum: "off" };
     const world = await World.open(stack, { server: settings });
     const { server, proxy } = world;
@@ -187,7 +187,7 @@ suite("a written commit whose answer is lost", () => {
 
   after(() => stack.disposeAsync());
 
-  /** Commits that wait for a standby. */
+  /** Commits that wait for a standby server. */
   const waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query = 'COMMIT'";
 
   test("one that its standby lacks does not count as durable, even if the wait is cancelled", async () => {

@@ -3,16 +3,16 @@ import type { PostgresMigration } from "./migrations.ts";
 /**
  * The tables of the shared store. Their design for speed:
  *
- * - Waiting deliveries are in `queue`, a narrow table: claims and releases rewrite these rows and none that the history
- *   reads. The wide row of a delivery is written on publish and on settlement. No index contains what a settlement
- *   changes, so the second write stays within its page (HOT); half of each page is left free for it.
- * - Two partial indexes separate the free deliveries of a lane, in claim order, from the leased ones, by the end of the
- *   lease. A claim reads the head of the first and never touches leased rows.
- * - Ids, tenants, webhooks and types are numbers or UUIDs; the string table `strings` holds the texts.
- * - Counters are spread over shards and added up on reading, so no commit waits for the counter of another one.
- * - Columns of one size are together, the widest first: less padding.
+ * - Waiting deliveries are in `queue`, a narrow table: claims and releases rewrite only its rows, and none that the
+ *   history reads. The wide row of a delivery is written on publish and on settlement. No index contains columns that a
+ *   settlement changes, so the second write stays within its page (HOT); half of each page is kept empty for it.
+ * - Two partial indexes separate the unleased deliveries of a lane, in claim order, from the leased ones, ordered by the
+ *   end of the lease. A claim reads the head of the first and never touches leased rows.
+ * - Ids, tenants, webhooks and types are numbers or UUIDs; the table `strings` contains the strings.
+ * - Counters are spread over shards and summed when read, so no commit waits for the counter of another one.
+ * - Columns of equal size are adjacent, the widest first, to reduce padding.
  *
- * `seq` is drawn in blocks of 1,024: a commit takes one number from a sequence, whatever its size. It is drawn while
+ * `seq` is drawn in blocks of 1,024: a commit takes one number from a sequence, regardless of its size. It is drawn while
  * the tenant's row in `tenant_sequences` is locked, so positions of one tenant follow the order of commits.
  *
  * Times are Unix milliseconds. A `document` is JSON; fields that a statement filters by or changes have columns. Codes

@@ -1,5 +1,6 @@
 /**
- * Settings of a role or database that change how values are written, how durable commits are, or how comparisons work.
+ * Settings of a role or a database that change how values are written, how durable commits are, or how values are
+ * compared.
  */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
@@ -56,7 +57,7 @@ for (const pooled of [false, true]) {
   test(`events pass a database with odd settings unchanged${pooled ? ", behind a pooler" : ""}`, async (t) => {
     const { store } = await openOdd(t, pooled);
     const key = lane(newWebhook().id);
-    // Every byte, including quotes and backslashes, as in a body.
+    // Every possible byte, including quotes and backslashes, as in a message body.
     const body = Uint8Array.from({ length: 512 }, (_, index) => index % 256);
     const { event } = await publish(store, {
       event: { body, contentType: "application/octet-stream" },

@@ -24,7 +24,7 @@ interface Plan {
   readonly Plans?: readonly Plan[];
 }
 
-/** Number of rows that the steps of a plan examined, including discarded ones. */
+/** Number of rows that the steps of a plan examined, including rows that were discarded. */
 function rowsLookedAt(plan: Plan): number {
   const each =
     plan["Actual Rows"] + (plan["Rows Removed by Join Filter"] ?? 0) + (plan["Rows Removed by Filter"] ?? 0);

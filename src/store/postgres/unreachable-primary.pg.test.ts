@@ -1,4 +1,4 @@
-/** A server that answers but cannot be written to, or whose answers do not arrive. */
+/** A server that responds but cannot be written to, or whose responses do not arrive. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, suite, test } from "node:test";
 import { publish, start } from "../../../test/conformance/store/scene.fixture.ts";
@@ -69,7 +69,7 @@ suite("a primary that cannot be reached", () => {
     });
     await server.needNoStandby();
     await eventually("publishing works again", { ask: publishes, holds: Boolean, withinMs: 30_000 });
-    // Another commit may resume a moment later than this one.
+    // The other commits may resume a moment later than this one.
     await eventually("it is well again", {
       ask: () => succeeds(store.ping()),
       holds: Boolean,
@@ -86,7 +86,7 @@ suite("a primary that cannot be reached", () => {
     await told.promise;
     told = Promise.withResolvers();
     proxy.strand();
-    // notifications.test.ts checks how soon, independently of the machine's load.
+    // The timing is checked in notifications.test.ts, where it does not depend on the machine's load.
     await told.promise;
     await eventually("publishing works again", { ask: publishes, holds: Boolean, withinMs: 30_000 });
   });

@@ -59,14 +59,14 @@ async function furnish(store: Store): Promise<void> {
   }
 }
 
-/** In another process: closing a file here would drop the locks that SQLite holds on it. */
+/** Runs in another process, because closing a file here would release SQLite's locks on it. */
 function overwrite(file: string, page: number): void {
   const script =
     'dd if=/dev/zero bs="$3" count=1 2>/dev/null | tr "\\0" "\\377" | dd of="$1" bs="$3" seek="$2" conv=notrunc 2>/dev/null';
   execFileSync("sh", ["-c", script, "sh", file, String(page), String(pageBytes)]);
 }
 
-/** Calls of a running Posthorn to a store; each is answered, or refused as unavailable. */
+/** Store calls that a running Posthorn makes. Each is completed, or rejected as unavailable. */
 const questions: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
   publish: (store) => publish(store, { event: { idempotencyKey: "key-1", fingerprint: "f" } }),
   publishNew: (store) => publish(store, { deliveries: [{ lane: lane("webhook-9") }] }),
@@ -137,7 +137,7 @@ function assertDamaged(error: unknown, what: string): void {
   if (error instanceof StoreUnavailableError) assert.equal(error.trouble, "damaged", `${what}: ${stack}`);
 }
 
-/** After detection, it reports the damage when asked, and accepts nothing that might be lost. */
+/** After it has detected the damage, the store reports it when queried and accepts nothing that might be lost. */
 async function assertGivesUp(store: Store): Promise<void> {
   const isDamaged = { name: "StoreUnavailableError", trouble: "damaged" };
   await assert.rejects(store.ping(), isDamaged);

@@ -1,4 +1,4 @@
-/** A database file that was emptied or removed is not mistaken for a new installation, and its WAL is kept. */
+/** An emptied or removed database file is not mistaken for a new installation, and its WAL is kept. */
 import assert from "node:assert/strict";
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { markMoved } from "./move/moving-rows.ts";
 import { openSqliteMoveSource, openSqliteMoveTarget } from "./move/open-moving.ts";
 import { databaseFile, openSqliteStore, planStoreMigrations } from "./open.ts";
 
-/** A folder as a killed process leaves it: the last event is only in the WAL. */
+/** A folder in the state that a killed process leaves: the last event is only in the WAL. */
 async function killedFolder(t: TestContext): Promise<string> {
   const [served, folder] = [1, 2].map(() => mkdtempSync(join(tmpdir(), "posthorn-emptied-"))) as [
     string,
@@ -28,7 +28,7 @@ async function killedFolder(t: TestContext): Promise<string> {
   return folder;
 }
 
-/** Everything that opens the file, for reading or writing. */
+/** Everything that opens the file for reading or writing. */
 const openings: Readonly<Record<string, (dataDir: string) => unknown>> = {
   "a start": (dataDir) => openSqliteStore({ dataDir, now: start, pid: process.pid }),
   "a migration preview": (dataDir) => planStoreMigrations(dataDir),
@@ -52,7 +52,7 @@ for (const [name, open] of Object.entries(openings)) {
       const wal = readFileSync(`${file}-wal`);
       await assert.rejects(async () => open(folder), {
         name: "EmptiedDatabaseError",
-        message: new RegExp(`${wal.length} bytes of its last changes.*restore a backup`),
+        message: new RegExp(`${wal.length} bytes of its last changes.*restore the file or a backup`),
       });
       assert.deepEqual(readFileSync(`${file}-wal`), wal);
       assert.equal(existsSync(file) && statSync(file).size > 0, false);

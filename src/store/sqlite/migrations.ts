@@ -9,18 +9,21 @@ import {
 import { ForeignDatabaseError } from "./driver/errors.ts";
 import { schema } from "./schema.ts";
 
-/** In order. A released migration never changes, because databases store its checksum. Until 0.1.0 there is one. */
+/**
+ * Migrations in order. A released migration never changes, because databases store its checksum. Until 0.1.0 there is
+ * only one.
+ */
 export const migrations: readonly Migration[] = [schema];
 
-/** "PHRN". Distinguishes our files from those of other programs. */
+/** "PHRN" as a number. Distinguishes our files from those of other programs. */
 const applicationId = 0x5048524e;
 
 /** SQLite's result code for a file that is not a database. */
 const notADatabase = 26;
 
 /**
- * The migrations that `migrate` would run, after checking that the database is ours, unchanged and not newer. Writes
- * nothing.
+ * The migrations that `migrate` would run, after checking that the database belongs to Posthorn, is unchanged and not
+ * newer. Writes nothing.
  */
 export function planMigrations(db: DatabaseSync, known: readonly Migration[] = migrations): MigrationPlan {
   return planFrom(appliedMigrations(db), known);
@@ -62,7 +65,7 @@ function appliedMigrations(db: DatabaseSync): readonly AppliedMigration[] {
     .all() as unknown as AppliedMigration[];
 }
 
-/** False for an empty file; throws when it holds something else. */
+/** False for an empty file; throws if the file belongs to another program. */
 function isOurs(db: DatabaseSync): boolean {
   try {
     const id = db.prepare("PRAGMA application_id").get()?.["application_id"];

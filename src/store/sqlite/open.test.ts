@@ -65,7 +65,7 @@ test("a second owner is refused with the folder and the pid of the first, also a
     assert.equal(error.ownerPid, owner.pid);
     return true;
   });
-  // The process died while it held leases and had just answered a publish.
+  // The process died while it held leases, just after it had accepted a publish.
   owner.kill("SIGKILL");
   await once(owner, "exit");
   const store = await openHere(dataDir);
@@ -90,7 +90,7 @@ test("creates the folder, and reports one that cannot be created", async (t) => 
   await assert.rejects(openHere(join(dataDir, "file")), { code: "EEXIST" });
 });
 
-/** The rows that the last development version left, which had a migration for each step. */
+/** The rows that the last development version left. That version had one migration per step. */
 const developmentRows = `UPDATE migrations SET name = 'initial', checksum = '4747a15a72ebc418';
   INSERT INTO migrations SELECT value, 'step', 'x', 0 FROM json_each('[2,3,4]')`;
 
@@ -106,7 +106,7 @@ test("refuses newer and development schemas and files of other programs, and lea
     execute(dataDir, sql);
     await assert.rejects(openHere(dataDir), { name });
     assert.throws(() => planStoreMigrations(dataDir), { name });
-    // The lock is free again.
+    // Fails with the same error, so the lock was released.
     await assert.rejects(openHere(dataDir), { name });
   }
 });

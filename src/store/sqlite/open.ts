@@ -28,17 +28,17 @@ import { loadState } from "./state.ts";
 import { SqliteUpkeep } from "./upkeep/upkeep.ts";
 
 export interface SqliteStoreOptions {
-  /** Created if it is missing. One process at a time owns it. */
+  /** The data folder, created if it is missing. Only one process at a time can own it. */
   readonly dataDir: string;
   /** Unix milliseconds, recorded with migrations. */
   readonly now: number;
   readonly pid: number;
   /**
-   * How long a write waits for an outside reader that blocks it, such as an operator's shell in a transaction. The wait
-   * blocks the event loop, so it is short; the engine retries.
+   * How long a write waits for an external connection that blocks it, such as an operator's shell in a transaction. The
+   * wait blocks the event loop, so it is short; the engine retries.
    */
   readonly busyTimeoutMs?: number;
-  /** For the move itself: also opens a store that moved elsewhere, or into which a move is running. */
+  /** For the move itself: also opens a store that was moved elsewhere, or that is the target of an unfinished move. */
   readonly evenIfMoved?: boolean;
 }
 
@@ -49,7 +49,7 @@ export function databaseFile(dataDir: string): string {
 }
 
 /**
- * Opens the embedded store: locks the folder, migrates the schema, and frees leases left by a crash. The cost does not
+ * Opens the embedded store: locks the folder, migrates the schema, and releases leases left by a crash. The cost does not
  * depend on the amount of stored data.
  *
  * Throws DataFolderInUseError, DevelopmentSchemaError, SchemaTooNewError, MigrationMismatchError,
@@ -79,7 +79,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   }
 }
 
-/** On a full disk SQLite reports only that it cannot create its working files. */
+/** On a full disk, SQLite reports only that it cannot create its working files. */
 function openError(cause: unknown, dataDir: string): unknown {
   const error = storeError(cause);
   const isVague = error instanceof StoreUnavailableError && error.trouble === "away";

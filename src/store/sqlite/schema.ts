@@ -3,12 +3,13 @@ import type { Migration } from "../migrations.ts";
 /**
  * The tables of the embedded store. Three ideas keep a publish cheap:
  *
- * - A delivery that is leased when it is written (the normal case) gets no position in its lane: `queue_position` stays
- *   null until it is released, rescheduled or found at start. `counters.fresh_floor` bounds where such rows can be.
- * - History is listed through indexes on (seq >> 12, owner). Their insertions stay within the newest few pages, where
+ * - A delivery that is leased on insertion (the normal case) gets no position in its lane: `queue_position` stays null
+ *   until the delivery is released, rescheduled or found at startup. `counters.fresh_floor` bounds the positions of such
+ *   rows.
+ * - History is listed through indexes on (seq >> 12, owner). Their insertions stay within the newest few pages, whereas
  *   an index on the owner alone would modify one random page for every webhook of a batch. `seq >> 12` is the chunk of
- *   chunks.ts: both must change together.
- * - Webhook ids, event types and other repeated strings are numbers here; the string table `strings` holds the texts.
+ *   chunks.ts: both must be changed together.
+ * - Webhook ids, event types and other repeated strings are numbers here; the table `strings` contains the strings.
  *
  * Times are Unix milliseconds. A `document` is JSON; fields that a statement filters by or changes have columns. Codes
  * of states, priorities and so on are those of ../column-values.ts. Databases store a checksum of this text, comments

@@ -5,7 +5,7 @@ import { Leases } from "./events/leases.ts";
 import { Counters } from "./events/counters.ts";
 import { Lanes, StringTable } from "./driver/string-table.ts";
 
-/** The connection and the in-memory data about the file, shared by all parts of the store. */
+/** The connection and the in-memory data of the file, shared by all parts of the store. */
 export interface StoreState {
   readonly connection: Connection;
   readonly strings: StringTable;

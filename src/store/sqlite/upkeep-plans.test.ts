@@ -7,14 +7,14 @@ import { test } from "node:test";
 import { day, start } from "../../../test/conformance/store/scene.fixture.ts";
 import { databaseFile, openSqliteStore } from "./open.ts";
 
-/** Tables that stay small, or of which a statement reads a bounded range. */
+/** Tables that stay small, or of which a statement reads only a bounded range. */
 const bounded: ReadonlyMap<string, string> = new Map([
   ["alert_mutes", "as many as users created"],
   ["stat_journal", "a row for each commit that is not rolled up yet"],
   ["audit_log", "the oldest rows, in their order, up to the limit of the step"],
 ]);
 
-/** Executes `run`, and returns the SQL of every statement that it used. */
+/** Executes `run` and returns the SQL of every statement that it used. */
 async function statementsOf(run: () => Promise<unknown>): Promise<ReadonlySet<string>> {
   const used = new Set<string>();
   const { prototype } = StatementSync;

@@ -19,11 +19,11 @@ import type { Random } from "../../ports/random.ts";
 import { SecretUnreadableError } from "../../ports/secret-box.ts";
 import { type KeyRing, masterKeyBytes } from "./secret-box.ts";
 
-/** A key as text, from a file that only its owner should be able to read. */
+/** A key as text, stored in a file that only its owner should be able to read. */
 interface KeyFile {
   readonly text: string;
   readonly created: boolean;
-  /** Sentences for the log, without the key. */
+  /** Sentences for the log. They do not contain the key. */
   readonly warnings: readonly string[];
 }
 
@@ -36,8 +36,8 @@ export class KeyFileError extends Error {
  * Reads a key file, or creates it with the text that `generate` returns. A new file has mode 0600 and is on disk before
  * anything depends on it.
  *
- * The file appears whole or not at all: it is written under a temporary name, then linked. If two processes start
- * together, the first one wins and both use the same key.
+ * The file appears either completely or not at all: it is written under a temporary name, then linked. If two processes
+ * start concurrently, the first one succeeds and both use the same key.
  */
 export function readOrCreateKeyFile(path: string, generate: () => string): KeyFile {
   const found = readKeyFile(path);
@@ -68,7 +68,7 @@ function readKeyFile(path: string): KeyFile | null {
   return { text, created: false, warnings: open ? [warning] : [] };
 }
 
-/** False when another process created the file first. */
+/** Returns false if another process created the file first. */
 function createKeyFile(path: string, text: string): boolean {
   const temporary = `${path}.${process.pid}.tmp`;
   try {
@@ -97,8 +97,8 @@ function writeNewFile(path: string, text: string): void {
 }
 
 /**
- * A file is durable only when its directory entry is. Otherwise a power failure can lose the key that sealed the
- * secrets.
+ * A file is durable only once its directory entry is durable. Otherwise, a power failure could lose the key that sealed
+ * the secrets.
  */
 function syncDirectory(path: string): void {
   const directory = openSync(path, "r");
@@ -120,17 +120,18 @@ function removeIfThere(path: string): void {
 /**
  * Stores the key of `SecretBox.digest`. The key is random, created once, and sealed by the master key; it is sealed
  * again when the master key changes. So the digest of a secret stays the same under every master key, and the storage
- * (a file, or a row that several processes share) never shows the key.
+ * (a file, or a row that several processes share) never contains the key in plain form.
  *
- * It also verifies the master key at start: with a wrong one, this is the first thing that fails to open. Losing the
- * digest key loses no secrets, but reuse of secrets stored earlier would no longer be detected, and links of pending
- * verifications would stop working. So it is created only where nothing depends on it, and never replaced silently.
+ * It also verifies the master key at startup, because with a wrong master key this is the first secret that cannot be
+ * opened. Losing the digest key loses no secrets, but reuse of secrets stored earlier could no longer be detected, and
+ * links of pending verifications would stop working. So it is created only if nothing depends on it, and never replaced
+ * silently.
  */
 export interface DigestKeyHolder {
-  /** The location, for error messages. */
+  /** The location of the key, for error messages. */
   readonly place: string;
   read(): Promise<Uint8Array | null>;
-  /** Stores the key unless one exists, and returns the stored one. */
+  /** Stores the key unless a key already exists, and returns the stored key. */
   create(sealed: Uint8Array): Promise<Uint8Array>;
   replace(sealed: Uint8Array): Promise<void>;
 }
@@ -142,7 +143,7 @@ export async function loadDigestKey(
   holder: DigestKeyHolder,
   ring: KeyRing,
   random: Random,
-  /** Whether secrets are stored; their digests were computed with this key. */ hasSecrets: () => Promise<boolean>,
+  /** Whether any secrets are stored, whose digests were computed with this key. */ hasSecrets: () => Promise<boolean>,
 ): Promise<Uint8Array> {
   const seal = (plaintext: Uint8Array) => ring.seal(plaintext, context);
   let stored = await holder.read();
@@ -168,7 +169,7 @@ function openDigestKey(holder: DigestKeyHolder, ring: KeyRing, stored: Uint8Arra
   } catch (cause) {
     if (!(cause instanceof SecretUnreadableError)) throw cause;
     throw new KeyFileError(
-      `the master key does not fit the stored secrets (${holder.place} was sealed with another one); ` +
+      `the master key does not match the stored secrets (${holder.place} was encrypted with a different key);` +
         "set POSTHORN_MASTER_KEY to the key that was in use, or add that key to POSTHORN_MASTER_KEY_PREVIOUS",
       { cause },
     );
@@ -188,7 +189,7 @@ export function createDigestKeyFile(path: string): DigestKeyHolder {
       return Buffer.from(file.text, "base64");
     },
     async replace(sealed) {
-      // A previous master key opens the old file until the rename, so a crash in between is harmless.
+      // A previous master key can open the old file until the rename, so a crash before it is harmless.
       const temporary = `${path}.${process.pid}.tmp`;
       try {
         writeFileSync(temporary, `${Buffer.from(sealed).toString("base64")}\n`, { mode: 0o600, flush: true });
@@ -227,8 +228,8 @@ export function loadMasterKeyFile(path: string, random: Random): MasterKey {
   const bytes = parseMasterKey(file.text);
   if (bytes === null) {
     throw new KeyFileError(
-      `${path} does not hold a master key (32 bytes as base64 or hex); restore it from a backup. ` +
-        "Without it the stored secrets cannot be read",
+      `${path} does not contain a master key (32 bytes as base64 or hex); restore it from a backup.` +
+        "Without it, the stored secrets cannot be decrypted",
     );
   }
   return { bytes, created: file.created, warnings: file.warnings };

@@ -149,7 +149,7 @@ test("a key file is created once with a private mode, and read afterwards", (t) 
 test("if two processes start together, both use the first one's key", (t) => {
   const path = join(folderOf(t), "admin.key");
   const file = readOrCreateKeyFile(path, () => {
-    // The other process creates the file between our check and our write.
+    // The other process creates the file between this process's check and its write.
     writeFileSync(path, "theirs\n", { mode: 0o600 });
     return "ours";
   });

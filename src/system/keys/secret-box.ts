@@ -32,7 +32,10 @@ export interface KeyRing {
   seal(plaintext: Uint8Array, context: string): Uint8Array;
   /** Throws `SecretUnreadableError`. */
   open(ciphertext: Uint8Array, context: string): Uint8Array;
-  /** Whether the current key sealed it. Anything else should be sealed again before an old key is dropped. */
+  /**
+   * Whether the current key sealed the ciphertext. Any other ciphertext should be sealed again before an old key is
+   * removed.
+   */
   isCurrent(ciphertext: Uint8Array): boolean;
 }
 
@@ -56,7 +59,7 @@ export function createKeyRing(
     open(ciphertext, context) {
       const key = known.get(keyIdOf(ciphertext));
       if (key === undefined)
-        throw new SecretUnreadableError("the ciphertext was made with an unknown master key");
+        throw new SecretUnreadableError("the ciphertext was created with an unknown master key");
       return openWith(key, ciphertext, context);
     },
     isCurrent: (ciphertext) => keyIdOf(ciphertext) === current.id.toString("hex"),
@@ -73,7 +76,7 @@ export function createSecretBox(ring: KeyRing, digestKeyBytes: Uint8Array): Secr
   };
 }
 
-/** The id is derived too: it is in every row and must reveal nothing about the key. */
+/** The id is derived too, because it is in every row and must not reveal anything about the key. */
 function deriveKey(masterKey: Uint8Array): DerivedKey {
   if (masterKey.length !== masterKeyBytes) {
     throw new RangeError(`a master key must have ${masterKeyBytes} bytes, not ${masterKey.length}`);
@@ -84,7 +87,7 @@ function deriveKey(masterKey: Uint8Array): DerivedKey {
   };
 }
 
-/** Identifies a master key without revealing anything about it. It is the same in every ciphertext of that key. */
+/** Identifies a master key without revealing anything about it. All ciphertexts of a key contain the same id. */
 export function masterKeyId(masterKey: Uint8Array): string {
   return deriveKey(masterKey).id.toString("hex");
 }
@@ -123,7 +126,7 @@ function openWith({ key }: DerivedKey, ciphertext: Uint8Array, context: string):
   }
 }
 
-/** The id of the master key in hex, or a text that cannot be an id if the layout is unknown. */
+/** The id of the master key in hex. If the layout is unknown, returns a string that cannot be an id. */
 function keyIdOf(ciphertext: Uint8Array): string {
   if (ciphertext[0] !== layoutVersion || ciphertext.length < headerBytes + tagBytes) return "unknown layout";
   return Buffer.from(ciphertext.subarray(1, 1 + keyIdBytes)).toString("hex");

@@ -9,16 +9,16 @@ export interface SmtpOptions {
   readonly from: string;
   /** Envelope sender, which receives bounces. Defaults to the address in `from`. */
   readonly bouncesTo?: string | null;
-  /** False permits an unencrypted connection if the server does not offer TLS. */
+  /** If false, an unencrypted connection is permitted if the server does not offer TLS. */
   readonly requiresTls: boolean;
-  /** Resolves the server's name instead of the system's resolver. */
+  /** Resolves the server's name, in place of the system's resolver. */
   readonly lookup?: LookupFunction;
 }
 
 const connectionTimeoutMs = 10_000;
 const silenceTimeoutMs = 20_000;
 
-/** Sends mail over SMTP. Opens a connection for each mail, because mails are rare. */
+/** Sends email over SMTP. Opens a connection for each message, because messages are rare. */
 export function createSmtpMailer({ url, from, bouncesTo = null, requiresTls, lookup }: SmtpOptions): Mailer {
   const { protocol, hostname, port, username, password } = new URL(url);
   const isSecure = protocol === "smtps:";
@@ -62,7 +62,7 @@ function connected(host: string, port: number, lookup: LookupFunction) {
   return (_options: unknown, callback: SocketCallback): void => {
     const socket = connect({ host, port, lookup });
     const fail = (error: Error & { code?: string }): void => {
-      // The same codes as nodemailer.
+      // Uses the same codes as nodemailer.
       callback(Object.assign(error, { code: isDnsCode(error.code) ? "EDNS" : "ESOCKET" }), false);
     };
     const late = (): void =>
@@ -90,7 +90,7 @@ function messageOfMail(
     text,
     html,
     messageId,
-    // As an object, so that nodemailer does not parse it as several addresses.
+    // Passed as an object, so that nodemailer does not parse it as several addresses.
     to: { name: "", address: to },
     headers: {
       "Auto-Submitted": "auto-generated",
@@ -104,7 +104,8 @@ function messageOfMail(
 }
 
 /**
- * A permanent error for the recipient address is a refusal. Other permanent errors may concern the server or the mail.
+ * A permanent error for the recipient address counts as a refusal. Other permanent errors may concern the server or the
+ * message.
  */
 function resultOf(error: unknown): MailResult {
   const { responseCode, command } = error as { responseCode?: number; command?: string };
@@ -116,7 +117,7 @@ function resultOf(error: unknown): MailResult {
 }
 
 const errorLengthMax = 300;
-/** nodemailer's codes for failures that the next mail would meet too. */
+/** nodemailer's codes for failures that would also affect the next message. */
 const unreachableCodes: ReadonlySet<string> = new Set([
   "ECONNECTION",
   "ETIMEDOUT",

@@ -16,7 +16,7 @@ const sourcesMax = 500;
 /** Counts messages to the gateway. */
 export class GatewayCounts {
   readonly #sources = new LabelValues(sourcesMax);
-  /** By source and outcome, separated by a space. */
+  /** Keyed by source and outcome, separated by a space. */
   readonly #requests = new Map<string, number>();
   readonly #incidents = new Map<string, number>();
   readonly #seconds = new Buckets([
@@ -53,14 +53,14 @@ export class GatewayCounts {
       },
       histogram(
         "posthorn_gateway_request_duration_seconds",
-        "Time until a request to the gateway was answered.",
+        "Time until the gateway responded to a request.",
         this.#seconds,
       ),
     ];
   }
 }
 
-/** Limits on distinct values of one label, and of pairs: each costs up to a few dozen time series. */
+/** Limits for distinct values of one label, and for pairs of values: each costs up to a few dozen time series. */
 const eventTypesMax = 200;
 const tenantsMax = 200;
 const pairsMax = 1_000;

@@ -7,8 +7,8 @@ import { DeliveryCounts, GatewayCounts } from "./delivery-counts.ts";
 import { Buckets, histogram, LabelValues, type PlainMetric, type Sample, single } from "./plain-metric.ts";
 
 /**
- * Quantiles of durations over the last minutes, within 1 %. Two histograms take turns: readings cover between one and
- * two periods, and old observations fade.
+ * Quantiles of durations over the last minutes, accurate to 1%. Two histograms alternate, so that readings cover
+ * between one and two periods, and old observations expire.
  */
 export class DurationQuantiles {
   readonly #periodMs: number;
@@ -29,7 +29,7 @@ export class DurationQuantiles {
     this.#current.record(Math.min(durationUsMax, Math.max(1, Math.round(durationMs * 1_000))));
   }
 
-  /** Called occasionally, at least once per reading; `now` is monotonic. */
+  /** Must be called occasionally, at least once per reading; `now` is monotonic. */
   fade(now: number): void {
     const elapsedMs = now - this.#startedAt;
     if (elapsedMs < this.#periodMs) return;
@@ -41,7 +41,7 @@ export class DurationQuantiles {
     this.#startedAt = now;
   }
 
-  /** Milliseconds by share; NaN without observations, which is Prometheus's value for no data. */
+  /** Milliseconds by share. NaN if there are no observations, which is Prometheus's value for no data. */
   quantiles(shares: readonly number[]): readonly number[] {
     const all = newHistogram();
     all.add(this.#current);
@@ -50,7 +50,7 @@ export class DurationQuantiles {
   }
 }
 
-/** An hour, far beyond the longest request. */
+/** One hour, far longer than the longest request. */
 const durationUsMax = 3_600_000_000;
 
 function newHistogram(): RecordableHistogram {
@@ -100,7 +100,8 @@ export class FactCounts implements Metrics {
     this.#attemptNumbers[fact.outcome].observe(fact.attemptNumber);
     this.#durations.observe(fact.durationMs);
     this.#sinceFade += 1;
-    // Without this, observations would never fade if nothing scrapes. The clock is too expensive to read every time.
+    // Without this, old observations would never expire while nothing scrapes the metrics. Reading the clock for every
+    // observation is too expensive.
     if (this.#sinceFade > 1_000) this.#fade();
   }
 
@@ -208,7 +209,7 @@ export class FactCounts implements Metrics {
       single(
         "posthorn_events_duplicate_total",
         "counter",
-        "Publishes answered as duplicates.",
+        "Publishes that were duplicates of earlier events.",
         () => this.#duplicates,
       ),
       single(
@@ -250,7 +251,7 @@ export class FactCounts implements Metrics {
       counter(
         "posthorn_store_restarts_total",
         "store_restarted",
-        "Times that the database was found restarted or replaced.",
+        "Number of times that the database was found to be restarted or replaced.",
       ),
       counter(
         "posthorn_lanes_stalled_total",

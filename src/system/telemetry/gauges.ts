@@ -4,18 +4,18 @@ import type { StoreDepth } from "../../ports/store/deliveries.ts";
 import type { WorkQueueDepth } from "../../ports/work-queue.ts";
 import { otherValue, type PlainMetric, type Sample, single } from "./plain-metric.ts";
 
-/** Values read on scraping, from parts that are created after the metrics. */
+/** Values that are read when metrics are scraped. Their sources are created after the metrics. */
 export interface MetricSources {
   readonly depth: () => Promise<StoreDepth>;
   readonly circuits: () => Iterable<{ readonly webhookId: string; readonly state: CircuitState }>;
   /** Number of webhooks that a user paused. */
   readonly paused: () => number;
   readonly activity: () => Activity;
-  /** How late the oldest delivery is that only this system delays. */
+  /** How late the oldest delivery is that is delayed only by this system. */
   readonly oldestDueMs: () => Promise<number>;
   /** Absent if the store is on another machine. */
   readonly disk?: (() => { readonly freeBytes: number; readonly sizeBytes: number } | null) | undefined;
-  /** The pool of this process's worker. */
+  /** The worker pool to which this process belongs. */
   readonly pool: string;
   readonly openSockets: () => number;
   readonly streamClients: () => number;
@@ -23,26 +23,26 @@ export interface MetricSources {
   readonly portalSessions: () => Promise<number>;
   /** Absent if the store has no separate clock. */
   readonly clockOffsetMs?: (() => number) | undefined;
-  /** Number of live workers per pool. Absent if one process does everything. */
+  /** Number of live workers per pool. Absent if a single process does all the work. */
   readonly workers?: (() => Promise<ReadonlyMap<string, number>>) | undefined;
-  /** Absent without a separate work queue. */
+  /** Absent if there is no separate work queue. */
   readonly queue?: (() => QueueReading) | undefined;
   /** Absent if traces are not collected. */
   readonly spans?: (() => SpanReading) | undefined;
-  /** Absent if processes share nothing but the store. */
+  /** Absent if processes share only the store. */
   readonly sharedState?: (() => SharedStateReading) | undefined;
 }
 
 interface QueueReading {
   readonly isConnected: boolean;
-  /** Messages that were accepted and then lost, since the start. */
+  /** Messages that were accepted and then lost, since startup. */
   readonly dropped: number;
   depth(): Promise<WorkQueueDepth>;
 }
 
 interface SharedStateReading {
   readonly isAvailable: boolean;
-  /** Since the start. */
+  /** Counted since startup. */
   readonly callsFailed: number;
 }
 
@@ -64,10 +64,13 @@ interface Activity {
 }
 
 const tenantsMax = 200;
-/** Limit on listed webhooks whose circuit is not closed; beyond it, the individual webhooks hardly matter. */
+/**
+ * Maximum number of listed webhooks whose circuit is not closed; if there are more, the individual webhooks hardly
+ * matter.
+ */
 const circuitsMax = 1_000;
 
-/** Values that are looked up instead of counted. */
+/** Values that are looked up rather than counted. */
 export function gauges(sources: MetricSources): readonly PlainMetric[] {
   return [
     {
@@ -111,13 +114,13 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
   ];
 }
 
-/** How late a process is. */
+/** How late the work of a process is. */
 function latenessMetrics(sources: MetricSources): readonly PlainMetric[] {
   return [
     single(
       "posthorn_oldest_due_seconds",
       "gauge",
-      "How long the oldest delivery has been due that no gate, rate limit or receiver holds back, among the webhooks that this process owns and, if it is a scheduler, those without an owner.",
+      "How long the oldest delivery that no gate, rate limit or receiver holds back has been due, among the webhooks that this process owns and, if it is a scheduler, those without an owner.",
       async () => (await sources.oldestDueMs()) / 1_000,
     ),
     {
@@ -227,7 +230,7 @@ function workersMetric(workers: NonNullable<MetricSources["workers"]>): PlainMet
   };
 }
 
-/** The broker's numbers are left out while it does not answer. */
+/** The broker's numbers are omitted while it does not respond. */
 function queueMetrics(queue: () => QueueReading): readonly PlainMetric[] {
   return [
     single("posthorn_queue_connected", "gauge", "1 while RabbitMQ carries hints, else 0.", () =>
@@ -235,7 +238,7 @@ function queueMetrics(queue: () => QueueReading): readonly PlainMetric[] {
     ),
     {
       name: "posthorn_queue_hints",
-      help: "Hints that were not handed to a worker yet.",
+      help: "Hints that have not been handed to a worker yet.",
       type: "gauge",
       samples: async () => {
         const { waiting } = await queue().depth();
@@ -259,13 +262,13 @@ function queueMetrics(queue: () => QueueReading): readonly PlainMetric[] {
 
 function sharedStateMetrics(sharedState: () => SharedStateReading): readonly PlainMetric[] {
   return [
-    single("posthorn_shared_state_available", "gauge", "1 while Redis answers, else 0.", () =>
+    single("posthorn_shared_state_available", "gauge", "1 while Redis responds, else 0.", () =>
       Number(sharedState().isAvailable),
     ),
     single(
       "posthorn_shared_state_errors_total",
       "counter",
-      "Calls to Redis that failed or were not answered in time.",
+      "Calls to Redis that failed or timed out.",
       () => sharedState().callsFailed,
     ),
   ];

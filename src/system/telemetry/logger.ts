@@ -2,8 +2,8 @@ import { type DestinationStream, pino } from "pino";
 import type { LogFields, Logger } from "../../ports/telemetry.ts";
 
 /**
- * Keeps out of the log what must never reach it: keys, secrets, and the query of a URL, which often holds a token
- * (EDS-11.6-2, TS16-78). Callers are careful already; this is the safety net.
+ * Removes data from the log that must never be in it: keys, secrets, and the query of a URL, which often contains a
+ * token (EDS-11.6-2, TS16-78). Callers already avoid such data; this is an additional safeguard.
  */
 
 /** Names of fields whose value is replaced. */
@@ -12,7 +12,7 @@ const secretField =
 
 /** Our own formats of secrets, within any text. */
 const secretText = /\b(?:whsec|whsk)_[A-Za-z0-9+/=_-]{8,}|\bBearer\s+[^\s"']+|\bphk_[A-Za-z0-9_-]{12,}/g;
-/** Anchored at the beginning of a word: otherwise a long word is scanned once for each of its characters. */
+/** Anchored at the beginning of a word. Otherwise, a long word would be scanned once for each of its characters. */
 const credentials = /(\b\w+:\/\/)[^\s/@:]*:[^\s/@]*@/g;
 const query = /(https?:\/\/[^\s?#"']+)\?[^\s"'#]*/g;
 
@@ -26,7 +26,7 @@ function redact(fields: Readonly<Record<string, unknown>>): Record<string, unkno
 
 /** The text without our secrets, credentials and URL queries. */
 function redactText(text: string): string {
-  // Most lines contain none of these, and this test is the cheapest way to find out.
+  // Most lines contain none of these, and this test is the cheapest way to determine that.
   if (!/_|:\/\/|earer/.test(text)) return text;
   return text
     .replaceAll(secretText, hidden)
@@ -58,7 +58,7 @@ function redactError(error: Error): Record<string, unknown> {
   return { type: error.name, message: redactText(error.message), stack: redactText(error.stack ?? "") };
 }
 
-// A log line for people: time, level, message, then the fields as `name=value`.
+// A human-readable log line: time, level, message, then the fields as `name=value`.
 
 interface LineStyle {
   readonly colour: boolean;
@@ -99,7 +99,7 @@ export interface LoggerOptions {
   readonly level: "debug" | "info" | "warn" | "error";
   readonly format: "text" | "json";
   readonly colour: boolean;
-  /** Writes whole lines; to standard error, because standard output is for data. */
+  /** Writes whole lines. Uses standard error, because standard output is for data. */
   readonly write: (line: string) => void;
 }
 
@@ -126,7 +126,7 @@ export function createPinoLogger(options: LoggerOptions): Logger {
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** Level names for JSON, whose readers do not know pino's numbers; the text format has its own table. */
+/** Level names for JSON, because its readers may not recognise pino's numbers; the text format has a separate table. */
 function levelNames(format: LoggerOptions["format"]) {
   return format === "json" ? { level: (label: string) => ({ level: label }) } : {};
 }

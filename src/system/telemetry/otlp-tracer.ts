@@ -25,11 +25,11 @@ export interface OtlpTracerOptions {
   readonly serviceVersion: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Resolves the collector's name instead of the system's resolver. */
+  /** Resolves the collector's name in place of the system's resolver. */
   readonly lookup?: LookupFunction;
 }
 
-/** Limit on spans waiting for export. */
+/** Maximum number of spans waiting for export. */
 const queueMax = 4_096;
 const batchMax = 512;
 const delayMs = 5_000;
@@ -89,7 +89,7 @@ export class OtlpTracer implements Tracer {
     return { exported: this.#exported, dropped: { ...this.#dropped } };
   }
 
-  /** Sends waiting spans, within the time allowed for a shutdown. */
+  /** Exports pending spans within the time allowed for a shutdown. */
   async close(): Promise<void> {
     const closed = this.#processor.shutdown().catch(() => undefined);
     await withDeadline(closed, { clock: this.#options.clock, timeoutMs: closeMs });
@@ -154,7 +154,7 @@ export class OtlpTracer implements Tracer {
   }
 }
 
-/** Seconds and nanoseconds. */
+/** A time as seconds and nanoseconds. */
 function timeOf(ms: number): HrTime {
   const seconds = Math.floor(ms / 1_000);
   return [seconds, Math.round((ms - seconds * 1_000) * 1e6)];

@@ -2,20 +2,23 @@ import type { Metric, Registry } from "@prometheus-io/client";
 
 /** One line of the exposition. */
 export interface Sample {
-  /** Defaults to the metric's name. */
+  /** Defaults to the name of the metric. */
   readonly metricName?: string;
   readonly labels: Readonly<Record<string, string | number>>;
   readonly value: number;
 }
 
-/** A histogram with fixed upper bounds, counted in an array and converted to samples on scraping. */
+/**
+ * A histogram with fixed upper bounds. Observations are counted in an array and converted to samples when metrics are
+ * scraped.
+ */
 export class Buckets {
   readonly #bounds: readonly number[];
   readonly #counts: Float64Array;
   #sum = 0;
   #count = 0;
 
-  /** Ascending upper bounds. */
+  /** Upper bounds in ascending order. */
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds;
     this.#counts = new Float64Array(bounds.length);
@@ -54,7 +57,7 @@ export class Buckets {
  */
 export class LabelValues {
   readonly #known = new Set<string>();
-  /** Number of values per tenant; there are no more tenants than values. */
+  /** Number of admitted values per tenant. There cannot be more tenants than values. */
   readonly #admitted = new Map<string, number>();
   readonly #countMax: number;
 
@@ -63,8 +66,9 @@ export class LabelValues {
   }
 
   /**
-   * Returns the value while there is space, then `other`. An admitted value stays. If tenants choose the values, each
-   * may admit no more than remain for the others: the first one half of all, the next one half of the rest, and so on.
+   * Returns the value while there is space, and `other` after that. An admitted value stays admitted. If tenants choose
+   * the values, each tenant may admit no more than remain for the others: the first one half of all values, the next
+   * one half of the rest, and so on.
    */
   admit(value: string, tenantId?: string): string {
     if (this.#known.has(value)) return value;
@@ -84,13 +88,13 @@ export interface PlainMetric {
   readonly name: string;
   readonly help: string;
   readonly type: "counter" | "gauge" | "histogram" | "summary";
-  /** Runs on scraping. A rejection leaves out this metric only. */
+  /** Called when metrics are scraped. If it rejects, only this metric is omitted. */
   readonly samples: () => readonly Sample[] | Promise<readonly Sample[]>;
 }
 
 /**
- * Registers metrics whose values are computed on scraping. The client's own classes look labels up in a tree of maps on
- * every call, which is too slow for the path of a delivery; its registry only needs `get`.
+ * Registers metrics whose values are computed when metrics are scraped. The client's own classes look up labels in a
+ * tree of maps on every call, which is too slow during a delivery; its registry only needs `get`.
  */
 export function registerPlain(registry: Registry, metrics: readonly PlainMetric[]): void {
   for (const { name, help, type, samples } of metrics) {
@@ -103,7 +107,7 @@ async function samplesOrNone(samples: PlainMetric["samples"]): Promise<readonly 
   try {
     return await samples();
   } catch {
-    // For example, the store is down. The scrape must still return the other metrics.
+    // This happens, for example, if the store is unavailable. The scrape must still return the other metrics.
     return [];
   }
 }

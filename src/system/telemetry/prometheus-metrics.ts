@@ -4,10 +4,15 @@ import { FactCounts } from "./fact-counts.ts";
 import { gauges, type MetricSources } from "./gauges.ts";
 import { registerPlain } from "./plain-metric.ts";
 
-/** The client's metrics of this process. One registry serves all instances, because the client never stops them. */
+/**
+ * The Prometheus client's metrics of this process. One registry serves all instances, because the client never stops
+ * these metrics.
+ */
 let ofProcess: Registry | null = null;
 
-/** Coarser than the client's defaults of 10 and 100 ms: an idle server should rarely wake up to measure its idleness. */
+/**
+ * Coarser than the client's defaults of 10 and 100 ms, because an idle server should rarely wake up to measure its lag.
+ */
 function processRegistry(): Registry {
   if (ofProcess === null) {
     ofProcess = new Registry();
@@ -22,15 +27,15 @@ function processRegistry(): Registry {
 
 export interface PrometheusMetrics {
   readonly metrics: Metrics;
-  /** Adds gauges to the text from now on. */
+  /** From this call on, the gauges are included in the text. */
   observe(sources: MetricSources): void;
   /** The metrics in the exposition format. */
   text(): Promise<string>;
 }
 
 /**
- * Metrics under the names of WDS-227 to 235, and further `posthorn_*` metrics. Facts are counted in plain maps and
- * arrays; everything else is computed when the text is requested.
+ * Metrics under the names of WDS-227 to WDS-235, and additional `posthorn_*` metrics. Facts are counted in plain maps
+ * and arrays; all other values are computed when the text is requested.
  */
 export function createPrometheusMetrics(monotonicMs: () => number): PrometheusMetrics {
   const registry = new Registry();

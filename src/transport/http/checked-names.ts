@@ -4,7 +4,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { NamedAddress, NameSource } from "../../ports/name-lookup.ts";
 import { descriptorShortage, shortageOf, TransportFault } from "./failures.ts";
 
-/** WDS-214; a shorter time to live is honoured down to the minimum. */
+/** Names are cached for up to five minutes (WDS-214); a shorter time to live is honoured down to the minimum. */
 const cachedMsMax = 5 * 60_000;
 const cachedMsMin = 5000;
 const failureCachedMs = 5000;
@@ -13,7 +13,7 @@ const addressesPerNameMax = 8;
 
 interface Answer {
   readonly addresses: readonly string[];
-  /** Why no address can be connected to. */
+  /** Reason why there is no address to connect to. */
   readonly fault: TransportFault | null;
   readonly expiresAtMs: number;
 }
@@ -21,9 +21,9 @@ interface Answer {
 /**
  * Resolves names to addresses that the policy allows.
  *
- * The cache holds the judged result, and connections go to the addresses in it, so a name that changes between the
- * check and the connection (rebinding) has no effect. Concurrent lookups of one name share one query. The cache and the
- * number of addresses per name are bounded, because receivers choose names and answers.
+ * The cache holds the checked result, and connections use the addresses in it, so a name that changes between the check
+ * and the connection (rebinding) has no effect. Concurrent lookups of one name share one query. The cache and the number
+ * of addresses per name are bounded, because receivers choose names and addresses.
  */
 export class CheckedNames {
   readonly #source: NameSource;
@@ -38,7 +38,7 @@ export class CheckedNames {
     this.#clock = clock;
   }
 
-  /** At least one address, in the order to try them; rejects with a `TransportFault`. */
+  /** At least one address, in the order in which to try them; rejects with a `TransportFault`. */
   async addressesOf(hostname: string): Promise<readonly string[]> {
     const cached = this.#answers.get(hostname);
     const fresh = cached !== undefined && cached.expiresAtMs > this.#clock.monotonicMs();
@@ -95,7 +95,7 @@ export class CheckedNames {
   }
 
   #failure(fault: TransportFault): Answer {
-    // A shortage of this machine says nothing about the name.
+    // A resource shortage of this machine says nothing about the name.
     const cachedMs = fault.shortage === null ? failureCachedMs : 0;
     return { addresses: [], fault, expiresAtMs: this.#clock.monotonicMs() + cachedMs };
   }
@@ -109,7 +109,7 @@ export class CheckedNames {
   }
 }
 
-/** The fault of an address that must not be connected to; null for an allowed one. */
+/** The fault of an address to which connections are forbidden; null for an allowed address. */
 export function refusal(policy: Pick<AddressPolicy, "judge">, address: string): TransportFault | null {
   const judgement = policy.judge(address);
   if (judgement.allowed) return null;

@@ -3,13 +3,13 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Exchange } from "./exchange.ts";
 import type { WireLimitListener } from "./response-gate.ts";
 
-/** When each step of a connection was done, in monotonic milliseconds; null until then. */
+/** When each step of a connection was completed, in monotonic milliseconds; null until then. */
 export class DialTimes {
   readonly startedMs: number;
   resolvedMs: number | null = null;
   connectedMs: number | null = null;
   securedMs: number | null = null;
-  /** The address connected to, or tried last; null through a proxy. */
+  /** The address connected to, or the last one tried; null through a proxy. */
   peerAddress: string | null = null;
   readonly #clock: Pick<Clock, "monotonicMs">;
 
@@ -55,35 +55,37 @@ function since(from: number | null, until: number | null): number | null {
 export interface ConnectionOwner {
   /** The connection ended: closed by the receiver, or idle for too long. */
   disconnected(byReceiver: boolean): void;
-  /** The receiver said that it did not and will not process the request (GOAWAY), so it can be sent again safely. */
+  /**
+   * The receiver reported that it did not and will not process the request (GOAWAY), so it can be sent again safely.
+   */
   refused(exchange: Exchange): void;
 }
 
 /**
- * One socket, used for one exchange after another, never for two at once. So a limit on connections is a limit on
- * requests, and a receiver's handling of one request cannot affect another.
+ * One socket, used for one exchange at a time. So a limit on connections is a limit on requests, and a receiver's
+ * handling of one request cannot affect another.
  */
 export interface Connection {
   /**
-   * A request is in flight, possibly not written yet: if the receiver closes an idle connection just as it is picked
-   * for a request, HTTP/1.1 reconnects and sends it there.
+   * Whether a request is in flight, possibly not written yet: if the receiver closes an idle connection just as it is
+   * picked for a request, HTTP/1.1 reconnects and sends it there.
    */
   readonly busy: boolean;
   readonly usable: boolean;
   /** The first error of the socket; null while it works, and after an orderly end by the peer. */
   readonly socketError: Error | null;
   /**
-   * No part of an answer to the current request has arrived. Always false where the receiver itself reports unprocessed
-   * requests.
+   * Whether no part of a response to the current request has arrived. Always false if the receiver itself reports
+   * unprocessed requests.
    */
   readonly isSilent: boolean;
   /** Null until it is known. */
   readonly httpVersion: HttpVersion | null;
-  /** Of the newest socket; null before the first dial. */
+  /** Data of the newest socket; null before the first dial. */
   readonly times: DialTimes | null;
   /** May throw undici's errors for requests that cannot be sent. */
   send(exchange: Exchange): void;
-  /** From here on, received bytes belong to the answer of the next request. */
+  /** From here on, received bytes belong to the response to the next request. */
   expectAnswer(listener: WireLimitListener): void;
   destroy(done: () => void): void;
 }

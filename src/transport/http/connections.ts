@@ -14,22 +14,22 @@ import type { TlsIdentity } from "./tls-identities.ts";
 interface Habit {
   /** How long the last connection had been idle when the receiver closed it. */
   readonly closedAfterMs: number;
-  /** The time derived from two of them in a row; null after one. */
+  /** The time derived from two of these observations in a row; null after the first. */
   readonly keptMs: number | null;
   readonly notedAtMs: number;
 }
 
 const habitsMax = 4096;
 const habitMsMax = 60 * 60_000;
-/** A connection closed earlier indicates a restart rather than a habit. */
+/** If a connection is closed earlier than this, that indicates a restart rather than a habit. */
 const habitMsMin = 500;
-/** Two times of one habit differ by no more than this. */
+/** Maximum difference between two times of one habit. */
 const agreementMs = 500;
-/** Up to this share of the time, a request can be sent without racing the receiver's close. */
+/** Up to this share of the time, a request can be sent without a race against the receiver's close. */
 const safeShare = 0.8;
 
 /**
- * How long idle connections may be kept, by origin. It learns from receivers that close them early without saying so
+ * How long idle connections may be kept, by origin. Learns from receivers that close them early without announcing it
  * (`Keep-Alive`): a request sent just as the receiver closes is lost, and it is unknown whether it arrived.
  */
 export class IdleTimes {
@@ -47,7 +47,7 @@ export class IdleTimes {
     return Math.min(this.#habitOf(origin)?.keptMs ?? this.#defaultMs, this.#defaultMs);
   }
 
-  /** A receiver closed a connection that had been idle for this long. */
+  /** Records that a receiver closed a connection that had been idle for this long. */
   closedByReceiver(origin: string, idleMs: number): void {
     if (idleMs < habitMsMin) return;
     const before = this.#habitOf(origin);
@@ -66,9 +66,9 @@ export class IdleTimes {
 }
 
 export interface ConnectionLimits {
-  /** Limit on open sockets, including idle ones, over all origins. */
+  /** Maximum number of open sockets, including idle ones, over all origins. */
   readonly socketsMax: number;
-  /** Limit on idle sockets among them; no separate limit when absent. */
+  /** Maximum number of idle sockets among them; no separate limit if omitted. */
   readonly idleSocketsMax?: number;
   /** How long a connection is kept for the next request, unless the receiver's `Keep-Alive` says otherwise. */
   readonly idleSocketMs: number;
@@ -76,21 +76,21 @@ export interface ConnectionLimits {
   readonly onOpenSockets?: ((count: number) => void) | undefined;
 }
 
-/** A connection and what it may be used for. */
+/** A connection and the exchanges it may be used for. */
 export interface PooledConnection {
   readonly connection: Connection;
   readonly origin: string;
   /** Requests with the same key may share it; see `Exchange.poolKey`. */
   readonly poolKey: string;
-  /** Must not be used again. */
+  /** True if the connection must not be used again. */
   retired: boolean;
   idleSinceMs: number;
 }
 
 /**
- * All sockets of the transport, busy and idle, under one limit. The engine decides who may send how much at once. Here
- * a request waits only when all sockets are busy, first come, first served. At the limit, the connection that has been
- * idle longest is closed, whatever its origin.
+ * All sockets of the transport, busy and idle, under one limit. The engine decides how many requests each sender may
+ * have in flight. Here a request waits only if all sockets are busy, first come, first served. At the limit, the
+ * connection that has been idle longest is closed, regardless of its origin.
  */
 export class Connections {
   readonly #dialer: Dialer;
@@ -111,12 +111,15 @@ export class Connections {
     this.#idleTimes = new IdleTimes(clock, limits.idleSocketMs);
   }
 
-  /** Connections open or being opened. While addresses are raced, one of these may hold a second socket. */
+  /** Connections open or being opened. While addresses are raced, one of these connections may hold a second socket. */
   get openCount(): number {
     return this.#open.size;
   }
 
-  /** Sends now if there is a socket or space for one, otherwise later. Requests that cannot be sent fail. */
+  /**
+   * Sends immediately if a socket is available or one can be opened, otherwise later. Requests that cannot be sent
+   * fail.
+   */
   run(exchange: Exchange): void {
     try {
       const idle = exchange.needsNewConnection ? null : this.#takeIdle(exchange.poolKey);
@@ -135,7 +138,7 @@ export class Connections {
     }
   }
 
-  /** Sends a request again over a new connection, after the receiver closed the old one at the same moment. */
+  /** Sends a request again over a new connection, after the receiver closed the old one just as it was used. */
   repeat(exchange: Exchange): boolean {
     const { pooled } = exchange;
     if (pooled === null) return false;
@@ -146,7 +149,7 @@ export class Connections {
     return true;
   }
 
-  /** Takes back the connection of an ended exchange. */
+  /** Returns the connection of a finished exchange to the pool, or closes it. */
   release(pooled: PooledConnection, reusable: boolean): void {
     if (!reusable || pooled.retired || !pooled.connection.usable) {
       this.drop(pooled);
@@ -158,7 +161,7 @@ export class Connections {
     if (stack === undefined) this.#idleByKey.set(pooled.poolKey, [pooled]);
     else stack.push(pooled);
     if (this.#idle.size > (this.#limits.idleSocketsMax ?? Number.POSITIVE_INFINITY)) this.#evictOldestIdle();
-    // Not at once: a connection that the answer closes is destroyed after this call.
+    // Deferred: a connection that the response closes is destroyed after this call.
     if (this.#waiting.length > 0) queueMicrotask(() => this.#serveWaiting());
   }
 
@@ -226,7 +229,7 @@ export class Connections {
     return pooled;
   }
 
-  /** Only once: a receiver that refuses on every connection must not keep a request circulating. */
+  /** Only once: a receiver that refuses on every connection must not cause endless retries. */
   #sendElsewhere(pooled: PooledConnection, exchange: Exchange): void {
     if (exchange.settled) return;
     if (!exchange.startOver()) return exchange.fail("network", "the receiver refused it on two connections");

@@ -13,7 +13,7 @@ type Kept = Partial<Record<FieldName, string>>;
 /** Response fields by lower-case name, as undici and node:http2 provide them. */
 export type RawFields = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Kept from every answer; `location` and `content-type` have separate conditions. */
+/** Stored from every response; `location` and `content-type` have separate conditions. */
 const alwaysKept = [
   "sunset",
   "webhook-allowed-origin",
@@ -22,7 +22,7 @@ const alwaysKept = [
   "www-authenticate",
 ] as const satisfies readonly FieldName[];
 
-/** The fields that the port promises to keep. Ordinary answers have none of these and cost no object. */
+/** The fields that the port promises to keep. Ordinary responses have none of these fields and cost no object. */
 export function keptFields(raw: RawFields, status: number, request: OutboundRequest): ResponseFields {
   let kept: Kept | null = null;
   for (const name of alwaysKept) if (raw[name] !== undefined) kept = keep(kept, name, raw);
@@ -39,22 +39,22 @@ function keep(kept: Kept | null, name: FieldName, raw: RawFields): Kept | null {
   return all;
 }
 
-/** The first value of a field, cut to `lengthMax`; null when it is absent. */
+/** The first value of a field, truncated to `lengthMax`; null if the field is absent. */
 export function firstOf(value: string | readonly string[] | undefined, lengthMax: number): string | null {
   const first = typeof value === "object" ? value[0] : value;
   return first === undefined ? null : first.slice(0, lengthMax);
 }
 
-/** More codings would only serve to make us compute. */
+/** More codings would only make us waste CPU time. */
 const codingsMax = 2;
-/** Of one try; a body that expands further is decoded up to an earlier byte. */
+/** Limit for one attempt; if a body expands further, only a shorter part of it is decoded. */
 const outputBytesMax = 256 * 1024;
 const triesMax = 6;
 const fieldLengthMax = 200;
 
 interface Decoding {
   readonly bytesMax: number;
-  /** The input may end early; otherwise that is an error. */
+  /** Whether the input may end early. If false, that is an error. */
   readonly mayBeCut: boolean;
 }
 
@@ -87,8 +87,8 @@ const decoders: ReadonlyMap<string, readonly Decode[]> = new Map<string, readonl
 
 /**
  * A body in readable form: in UTF-8, and without the content codings that the receiver applied although none was
- * offered. The body may be cut. The result is cut to `bytesMax`. If a coding is unknown or broken, the body is returned
- * unchanged.
+ * offered. The body may be truncated. The result is truncated to `bytesMax`. If a coding is unknown or broken, the body
+ * is returned unchanged.
  */
 export function readableSample(body: Uint8Array, head: RawFields, bytesMax: number): Uint8Array {
   const plain = withoutCodings(body, head, beginningOf);
@@ -101,9 +101,9 @@ export function readableSample(body: Uint8Array, head: RawFields, bytesMax: numb
 }
 
 /**
- * A whole body without its content codings, for programs, which would mistake a beginning for the whole answer. For a
- * body that is too long, returns `bytesMax` zero bytes as a placeholder. If a coding is unknown or broken, the body is
- * returned unchanged.
+ * A whole body without its content codings, for machine consumers, which would mistake a beginning for the whole
+ * response. For a body that is too long, returns `bytesMax` zero bytes as a placeholder. If a coding is unknown or
+ * broken, the body is returned unchanged.
  */
 export function decodedBody(body: Uint8Array, head: RawFields, bytesMax: number): Uint8Array {
   try {
@@ -136,7 +136,7 @@ function withoutCodings(body: Uint8Array, head: RawFields, undo: Undo): Uint8Arr
 
 /**
  * A full sample may end within a secret; the end of a sample is masked only if the sample is full. If the decoded text
- * is shorter, its end is left out.
+ * is shorter, its end is omitted.
  */
 function safeEnd(length: number, bytesMax: number): number {
   return length >= bytesMax ? bytesMax : Math.floor(length * 0.75);

@@ -12,16 +12,16 @@ import { type Connect, TlsIdentities, type TlsIdentity } from "./tls-identities.
 /** The target that undici wants to connect to. `port` is empty for the scheme's default. */
 export interface DialTarget {
   readonly protocol: string;
-  /** Without brackets around IPv6. */
+  /** Host name without the brackets of IPv6 addresses. */
   readonly hostname: string;
   readonly port: string;
 }
 
 type DialDone = (fault: TransportFault | null, socket: Socket | null) => void;
 
-/** A connection being opened. `abort` frees everything it holds and prevents `done` from being called. */
+/** A connection being opened. `abort` releases everything it holds and prevents `done` from being called. */
 export interface Dial {
-  /** Its progress; also available after it ended. */
+  /** Progress of the attempt; also available after it ended. */
   readonly times: DialTimes;
   abort(): void;
 }
@@ -40,15 +40,15 @@ interface DialerParts {
   readonly proxy: Proxy | null;
 }
 
-/** RFC 8305: how long an attempt may stay unanswered before the next address is tried in parallel. */
+/** RFC 8305: how long an attempt may remain pending before the next address is tried in parallel. */
 const attemptHeadStartMs = 250;
 
 /**
- * Opens the connections: judges the address first, connects to exactly that address, and judges the socket's remote
+ * Opens the connections: checks the address first, connects to exactly that address, and checks the socket's remote
  * address before handing it over. TLS verifies the certificate against the name.
  *
- * With a proxy, the proxy resolves names and connects, so only literal addresses can be judged here; the rest is the
- * proxy's task (for example smokescreen's). The proxy's own address is the operator's choice and is not judged.
+ * With a proxy, the proxy resolves names and connects, so only literal addresses can be checked here; the rest is the
+ * proxy's task (for example smokescreen's). The proxy's own address is the operator's choice and is not checked.
  */
 export class Dialer {
   readonly #parts: DialerParts;
@@ -115,7 +115,8 @@ export class Dialer {
     const made = connect({ ...target, hostname: address, ...servernameOf(target) }, (error, socket) => {
       if (error !== null) return done(connectFaultOf(error, target.protocol), null);
       const remote = socket.remoteAddress;
-      if (remote === undefined) return done(new TransportFault("network", "connection closed at once"), null);
+      if (remote === undefined)
+        return done(new TransportFault("network", "connection closed immediately"), null);
       const refused = refusal(this.#parts.policy, remote);
       times.peerAddress = remote;
       if (target.protocol === "https:") times.secured();
@@ -123,7 +124,7 @@ export class Dialer {
       socket.destroy();
       return done(refused, null);
     });
-    // If addresses were tried in parallel, the last one that connected counts: nearly always the only one.
+    // If addresses were tried in parallel, the last one that connected counts; almost always there is only one.
     return made.prependOnceListener("connect", () => times.connected());
   }
 
@@ -170,7 +171,7 @@ function failSoon(times: DialTimes, fault: TransportFault, done: DialDone): Dial
   };
 }
 
-/** Tries addresses one after another, and in parallel when one does not answer; the first connection wins. */
+/** Tries addresses one after another, and in parallel if one does not respond; the first connection wins. */
 class AddressRace implements Pick<Dial, "abort"> {
   readonly #addresses: readonly string[];
   readonly #attempt: (address: string, done: DialDone) => Socket;
@@ -178,7 +179,7 @@ class AddressRace implements Pick<Dial, "abort"> {
   readonly #sockets = new Set<Socket>();
   #next = 0;
   #timer: Timer | null = null;
-  /** The first fault, or the first one caused by this machine. */
+  /** The first fault, or the first fault caused by this machine. */
   #fault: TransportFault | null = null;
   #done: DialDone | null = null;
 
@@ -223,7 +224,7 @@ class AddressRace implements Pick<Dial, "abort"> {
       });
       this.#sockets.add(socket);
     } catch (error) {
-      // Unusable TLS material throws here; outside any request's call stack it would end the process.
+      // Unusable TLS material throws here. Outside any request's call stack, the exception would end the process.
       queueMicrotask(() => this.#lose(connectFaultOf(error, "https:")));
     }
   }
@@ -237,7 +238,8 @@ class AddressRace implements Pick<Dial, "abort"> {
 
   #lose(fault: TransportFault | null): void {
     if (this.#done === null) return;
-    // Without its shortage this machine might have reached the address, so the other faults are not the full answer.
+    // Without its resource shortage this machine might have reached the address, so the other faults do not explain the
+    // failure completely.
     const isOurs = fault !== null && fault.shortage !== null;
     if (this.#fault === null || (isOurs && this.#fault.shortage === null)) this.#fault = fault;
     if (this.#next < this.#addresses.length) this.#tryNext();
@@ -257,7 +259,7 @@ interface Proxy {
   readonly secure: boolean;
   readonly hostname: string;
   readonly portNumber: number;
-  /** Replaces the system's resolver. */
+  /** Used in place of the system's resolver. */
   readonly lookup: LookupFunction | undefined;
   /** Value of `Proxy-Authorization`; never shown. */
   readonly authorization: string | null;
@@ -286,7 +288,7 @@ export function parseProxyUrl(text: string, lookup?: LookupFunction): Proxy {
 
 /**
  * Requests a connection to `target` from the proxy. `http:` targets are tunnelled as well, so that there is one path
- * through the proxy, and one place where it decides.
+ * through the proxy, and one place where access is decided.
  */
 function openTunnel(proxy: Proxy, target: DialTarget, done: DialDone): Tunnel {
   const host = isIPv6(target.hostname) ? `[${target.hostname}]` : target.hostname;
@@ -308,7 +310,7 @@ function openTunnel(proxy: Proxy, target: DialTarget, done: DialDone): Tunnel {
     report?.(fault, null);
     report = null;
   };
-  // Node would ask the proxy to close the connection.
+  // By default, Node would ask the proxy to close the connection.
   request.removeHeader("Connection");
   if (proxy.authorization !== null) request.setHeader("Proxy-Authorization", proxy.authorization);
   request.setNoDelay(true);
@@ -334,8 +336,8 @@ function openTunnel(proxy: Proxy, target: DialTarget, done: DialDone): Tunnel {
 
 function proxyFault(error: Error): TransportFault {
   const code = codeOf(error) ?? "";
-  if (code === "HPE_HEADER_OVERFLOW") return new TransportFault("network", "proxy answer is too large");
-  if (code.startsWith("HPE_")) return new TransportFault("network", "proxy did not answer in HTTP");
+  if (code === "HPE_HEADER_OVERFLOW") return new TransportFault("network", "proxy response is too large");
+  if (code.startsWith("HPE_")) return new TransportFault("network", "proxy did not respond with HTTP");
   if (error.message === "socket hang up") return new TransportFault("network", "proxy closed the connection");
   return new TransportFault("network", sentence(`proxy: ${error.message}`), shortageOf(error));
 }

@@ -67,11 +67,11 @@ function fieldsOf(head: RawFields | null): Pick<WireTrace, "responseHeaders" | "
 }
 
 /**
- * How many body bytes are read to keep the connection. We cut a longer body, not the receiver, so it does not make the
- * response incomplete: the status decides the outcome.
+ * How many body bytes are read to keep the connection. A longer body is truncated by us, not by the receiver, so the
+ * response does not count as incomplete: the status decides the outcome.
  */
 const bodyBytesMax = 64 * 1024;
-/** Limit on 1xx responses before the final one. */
+/** Maximum number of 1xx responses before the final one. */
 const interimResponsesMax = 32;
 
 export interface ExchangeOwner {
@@ -83,8 +83,8 @@ export interface ExchangeOwner {
 }
 
 /**
- * One request and its answer: undici's handler, reduced to what a `TransportResult` needs. It settles exactly once, by
- * whichever comes first: end of the answer, failure, a limit, the deadline, or the end of the transport.
+ * One request and its response: undici's handler, reduced to what a `TransportResult` needs. It settles exactly once,
+ * on whichever comes first: end of the response, failure, a limit, the deadline, or the end of the transport.
  */
 export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimitListener {
   readonly request: OutboundRequest;
@@ -94,11 +94,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
    */
   readonly poolKey: string;
   pooled: PooledConnection | null = null;
-  /** The connection had served another request before. */
+  /** Whether the connection had served another request before. */
   isReused = false;
   needsNewConnection = false;
   settled = false;
-  /** 0 until the header block of the final answer is complete. */
+  /** 0 until the header block of the final response is complete. */
   status = 0;
   readonly #owner: ExchangeOwner;
   readonly #resolve: (result: TransportResult) => void;
@@ -110,7 +110,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
   #head: RawFields | null = null;
   /** Set only if a trace is due. */
   #headMs: number | null = null;
-  /** Set if it had to wait for a free socket. */
+  /** Set if the request had to wait for an unused socket. */
   #placedMs: number | null = null;
   #fields: ResponseFields = noResponseFields;
   #sample: Buffer | null = null;
@@ -179,12 +179,14 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     this.fail(fault.category, message, ownFaultOf(fault));
   }
 
-  /** It got a socket after waiting for one. */
+  /** Called when the exchange gets a socket after waiting for one. */
   placed(): void {
     this.#placedMs = this.#owner.monotonicMs();
   }
 
-  /** True the first time: the receiver did not process the request, which may be sent over another connection. */
+  /**
+   * Returns true the first time: the receiver did not process the request, which may be sent over another connection.
+   */
   startOver(): boolean {
     this.#requestSent = false;
     if (this.#startedOver) return false;
@@ -193,8 +195,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
   }
 
   /**
-   * The receiver closed an idle connection while the request was on the wire, which every server does sooner or later.
-   * Most have not seen the request. One that has receives it twice with the same key, as after any lost answer.
+   * The receiver closed an idle connection while the request was in transit, as every server does occasionally. Usually
+   * the receiver has not seen the request. If it has, it receives it twice with the same key, as after any lost
+   * response.
    */
   #isLostRace(error: Error): boolean {
     if (!this.isReused || this.#startedOver || this.settled || this.pooled?.connection.isSilent !== true)
@@ -202,7 +205,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     return lostCodes.has(codeOf(error) ?? "");
   }
 
-  /** Used instead of `startOver` after a lost connection: the receiver may have got the request. */
+  /** Used instead of `startOver` after a lost connection: the receiver may have received the request. */
   repeat(): void {
     this.#startedOver = true;
     this.isReused = false;
@@ -214,7 +217,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     this.fail("timeout", `no complete response within ${this.request.timeoutMs} ms${seen}`);
   }
 
-  /** `ownFault` is what prevented this side from sending the request. */
+  /** `ownFault` is the reason why this side could not send the request. */
   fail(
     category: TransportFailureCategory,
     message: string,
@@ -243,7 +246,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     this.#settle(observation, reusable, message, null);
   }
 
-  /** A TLS alert has the reason; undici reports only the end of the connection, which it does next. */
+  /** A TLS alert contains the reason; undici reports only the end of the connection, which follows immediately. */
   #faultOf(error: Error): TransportFault {
     const socketError = this.pooled?.connection.socketError ?? null;
     const fault = faultOf(codeOf(socketError)?.startsWith("ERR_SSL_") === true ? socketError : error);
@@ -278,12 +281,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     });
   }
 
-  /** The address is in the trace, for those who may see it. */
+  /** Removes internal addresses from the message. The trace contains them, but access to it is restricted. */
   #shown(message: string): string {
     return withoutInnerAddresses(message, new URL(this.request.origin).hostname);
   }
 
-  /** Null for the usual case, which excludes interrupted answers. */
+  /** Null for the usual case, which excludes interrupted responses. */
   #traceOf(observation: AttemptObservation, endedMs: number): WireTrace | null {
     const isAnswered = observation.kind === "response" && observation.complete && isUsual(observation.status);
     if (isAnswered && this.request.traced !== true) return null;
@@ -296,7 +299,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     );
   }
 
-  /** Most answers arrive in one piece; the second piece allocates space for everything that will be kept. */
+  /** Most responses arrive in one piece; the second piece allocates space for everything that will be kept. */
   #keep(chunk: Uint8Array): void {
     const wanted = this.request.responseBodyBytesMax ?? responseSampleBytesMax;
     const keptMax = Math.min(wanted, responseBodyBytesMaxAllowed);
@@ -326,7 +329,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     if (head === null || !isCoded(head)) return body;
     const { responseBodyBytesMax } = this.request;
     if (responseBodyBytesMax === undefined) return readableSample(body, head, responseSampleBytesMax);
-    // A program reads it and needs the whole body or none.
+    // A machine consumer needs either the whole body or none of it.
     const isWhole = body.length < Math.min(responseBodyBytesMax, responseBodyBytesMaxAllowed);
     return isWhole ? decodedBody(body, head, responseBodyBytesMaxAllowed) : body;
   }
@@ -334,7 +337,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
 
 const lostCodes: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE", "ECONNABORTED"]);
 
-/** False for nearly all answers: UTF-8 without a content coding. */
+/** False for almost all responses, which are UTF-8 without a content coding. */
 function isCoded(head: RawFields): boolean {
   if (head["content-encoding"] !== undefined) return true;
   const type = head["content-type"];
@@ -348,7 +351,7 @@ function isUsual(status: number): boolean {
 
 const multiStatus = 207;
 
-/** Costs nothing for the ordinary request. TLS settings do not matter over `http:`. */
+/** No cost for an ordinary request. TLS settings do not matter over `http:`. */
 function poolKeyOf({ origin, http2, clientCertificate }: OutboundRequest): string {
   if ((!http2 && clientCertificate === null) || !origin.startsWith("https:")) return origin;
   return `${origin} ${http2 ? "h2" : "h1"} ${clientCertificate?.id ?? ""}`;
@@ -360,13 +363,13 @@ export interface Expiring {
   expire(): void;
 }
 
-/** Deadlines this close together are handled in one turn. */
+/** Deadlines this close together are handled in one turn of the event loop. */
 const slackMs = 20;
 
 /**
- * Many deadlines over one timer. Nearly every request ends long before its deadline, so adding and removing must cost
- * next to nothing: a set, and a scan when the earliest deadline of the last scan is due. If that item has ended, the
- * scan finds nothing and moves on to the next earliest.
+ * Manages many deadlines with one timer. Nearly every request ends long before its deadline, so adding and removing
+ * must cost almost nothing: a set, and a scan when the earliest deadline of the last scan is due. If that item has
+ * ended, the scan finds nothing and moves on to the next earliest deadline.
  */
 export class Deadlines {
   readonly #clock: Clock;

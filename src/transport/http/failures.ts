@@ -4,10 +4,10 @@ import type { TransportFailureCategory } from "../../domain/classify.ts";
 import { codeOf, messageOf } from "../../domain/thrown.ts";
 import type { Shortage } from "../../ports/transport.ts";
 
-/** A failure detected by this adapter, with the category it is reported under. */
+/** A failure detected by this adapter, with its reporting category. */
 export class TransportFault extends Error {
   readonly category: TransportFailureCategory;
-  /** The resource that this machine lacked; null if it is not the cause. */
+  /** The resource that this machine lacked; null if a shortage is not the cause. */
   readonly shortage: Shortage | null;
 
   constructor(category: TransportFailureCategory, message: string, shortage: Shortage | null = null) {
@@ -18,14 +18,14 @@ export class TransportFault extends Error {
   }
 }
 
-/** The request has a form that HTTP cannot carry. */
+/** The request has a form that HTTP cannot represent. */
 export class MalformedRequestFault extends TransportFault {
   constructor(problem: string) {
     super("protocol", sentence(`request cannot be sent: ${problem}`));
   }
 }
 
-/** What prevented this side from sending a request; null if the receiver or the network is at fault. */
+/** The reason why this side could not send a request; null if the receiver or the network is at fault. */
 export function ownFaultOf(fault: TransportFault): Shortage | "malformed" | null {
   return fault instanceof MalformedRequestFault ? "malformed" : fault.shortage;
 }
@@ -33,7 +33,7 @@ export function ownFaultOf(fault: TransportFault): Shortage | "malformed" | null
 const messageLengthMax = 300;
 
 /**
- * One printable sentence. Receivers choose parts of it (certificate names, TLS alerts), so it is bounded and cleaned.
+ * One printable sentence. Receivers choose parts of it (certificate names, TLS alerts), so it is bounded and sanitized.
  */
 export function sentence(text: string): string {
   return text
@@ -50,8 +50,8 @@ function isSystemCode(code: string): boolean {
 /**
  * Classifies the end of an exchange before its header block was complete.
  *
- * A connection that closes without an answer, or in the middle of the status line, is `network` (EDS-9.3-1): the
- * received part may have been HTTP. `protocol` is for bytes that cannot be a valid answer, however they continue.
+ * A connection that closes without a response, or in the middle of the status line, is `network` (EDS-9.3-1): the
+ * received part may have been HTTP. `protocol` is for bytes that cannot be a valid response, however they continue.
  */
 export function faultOf(error: unknown): TransportFault {
   if (error instanceof TransportFault) return error;
@@ -66,7 +66,7 @@ export function faultOf(error: unknown): TransportFault {
   return new TransportFault("network", sentence(text));
 }
 
-/** Errors that undici and Node throw before any part of a request is sent. */
+/** Errors that undici and Node throw before they send any part of a request. */
 const malformedCodes: ReadonlySet<string> = new Set([
   "UND_ERR_INVALID_ARG",
   "UND_ERR_NOT_SUPPORTED",
@@ -77,10 +77,10 @@ const malformedCodes: ReadonlySet<string> = new Set([
   "ERR_INVALID_HTTP_TOKEN",
 ]);
 
-/** True when the bytes received cannot be HTTP, as opposed to HTTP that was cut off. */
+/** Whether the received bytes cannot be HTTP, as opposed to truncated HTTP. */
 export function breaksHttp(error: unknown): boolean {
   const code = codeOf(error) ?? "";
-  // Its code is empty in undici 8.12; the text is llhttp's.
+  // The error code is empty in undici 8.12; the message comes from llhttp.
   if (error instanceof Error && error.name === "HTTPParserError") return !error.message.includes("EOF");
   if (code === "UND_ERR_SOCKET") return error instanceof Error && error.message.startsWith("bad ");
   return (
@@ -107,8 +107,8 @@ const shortages: ReadonlyMap<string, Shortage> = new Map([
 ]);
 
 /**
- * EADDRNOTAVAIL also means that the machine has no address of this family, for example without IPv6; then no port is
- * missing.
+ * EADDRNOTAVAIL also means that the machine has no address of this family, for example without IPv6. In that case no
+ * port is missing.
  */
 function hasAddressFor(remote: string): boolean {
   const family = remote.includes(":") ? "IPv6" : "IPv4";
@@ -118,7 +118,7 @@ function hasAddressFor(remote: string): boolean {
     .some((own) => own.family === family && own.internal === isLoopback && !/^fe[89ab]/i.test(own.address));
 }
 
-/** Whether a descriptor is available now. Resolvers hide a lack of them behind other errors. */
+/** Whether a descriptor is currently available. Resolvers hide a shortage of descriptors behind other errors. */
 export function descriptorShortage(): Shortage | null {
   try {
     closeSync(openSync(devNull, "r"));

@@ -74,7 +74,7 @@ describe("http transport: sockets", () => {
     assert.equal(transport.openSockets(), 2);
     await silent.untilAllClosed();
     await eventually(() => transport.openSockets() === 1);
-    // Because of `Keep-Alive: timeout=5`.
+    // The server sends `Keep-Alive: timeout=5`.
     assert.equal(offering.connectionsOpen, 1);
   });
 
@@ -100,7 +100,7 @@ describe("http transport: sockets", () => {
         await connection.request();
         requests.push(number);
         connection.socket.write(ok);
-        // The FIN crosses the next request, which stays unanswered.
+        // The FIN crosses the next request, which gets no response.
         await connection.request();
         requests.push(number);
         if (number === 1) connection.socket.end();
@@ -112,7 +112,7 @@ describe("http transport: sockets", () => {
       const result = await send(transport, peer.origin);
       assert.equal(statusOf(result), 200, String(count));
     }
-    // The second and the third request were lost on the previous connection, and arrived again on a new one.
+    // Requests 2 and 3 were lost on the previous connection and sent again on a new connection.
     assert.deepEqual(requests, [1, 1, 2, 2, 3]);
   });
 

@@ -8,7 +8,7 @@ import { type ConnectionLimits, Connections } from "./connections.ts";
 import { Deadlines, Exchange, type ExchangeOwner, type Expiring } from "./exchange.ts";
 import { Dialer, parseProxyUrl } from "./dialer.ts";
 
-/** Includes the limits of its connections, over all origins. */
+/** Includes the connection limits, over all origins. */
 export interface HttpTransportOptions extends ConnectionLimits {
   readonly addressPolicy: Pick<AddressPolicy, "judge">;
   readonly clock: Clock;
@@ -18,13 +18,13 @@ export interface HttpTransportOptions extends ConnectionLimits {
   readonly dns: NameSource;
   /** Resolves the name of the proxy. */
   readonly proxyLookup?: LookupFunction | undefined;
-  /** Certificates to trust instead of the system's, in PEM. Verification itself cannot be turned off. */
+  /** Certificates to trust instead of the system's, in PEM. Verification itself cannot be disabled. */
   readonly tls?: { readonly ca: string };
 }
 
 /**
- * HTTP/1.1 over undici and HTTP/2 over node:http2, one request per connection at a time. The promises are in the
- * port's header.
+ * HTTP/1.1 over undici and HTTP/2 over node:http2, one request per connection at a time. The guarantees are documented
+ * in the port's header.
  */
 export function createHttpTransport(options: HttpTransportOptions): Transport {
   return new HttpTransport(options);
@@ -85,7 +85,7 @@ class HttpTransport implements Transport, ExchangeOwner {
   }
 
   /**
-   * The receiver answered that it does not serve this host (421), so both addresses and connections may be outdated.
+   * The receiver responded that it does not serve this host (421), so both addresses and connections may be outdated.
    */
   #misdirected(origin: string): void {
     this.#names.forget(new URL(origin).hostname);

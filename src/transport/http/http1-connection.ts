@@ -8,7 +8,7 @@ import { ResponseGate, type WireLimitListener } from "./response-gate.ts";
 import type { TlsIdentity } from "./tls-identities.ts";
 
 const headerBytesMax = 16 * 1024;
-/** Upper limit, whatever a receiver offers in `Keep-Alive`. */
+/** Upper limit, regardless of what a receiver offers in `Keep-Alive`. */
 const keepAliveMsMax = 5 * 60_000;
 /** undici's code when it closes an idle connection. */
 const idledOut = "UND_ERR_INFO";
@@ -21,7 +21,7 @@ export interface Http1ConnectionParts {
   readonly owner: Pick<ConnectionOwner, "disconnected">;
   /** A connected socket to start with. */
   readonly firstSocket?: Socket;
-  /** The dial times of `firstSocket`. */
+  /** When `firstSocket` was dialled. */
   readonly firstTimes?: DialTimes;
 }
 
@@ -49,11 +49,11 @@ export class Http1Connection implements Connection {
       allowH2: false,
       useMilo: false,
       maxHeaderSize: headerBytesMax,
-      // The deadline of the request covers these; each would cost a timer per request.
+      // The deadline of the request covers these timeouts; each would cost a timer per request.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: parts.idleSocketMs,
-      // The receiver's `Keep-Alive` may ask for less or for more.
+      // The receiver's `Keep-Alive` may request a shorter or a longer time.
       keepAliveMaxTimeout: Math.max(parts.idleSocketMs, keepAliveMsMax),
       keepAliveTimeoutThreshold: 1000,
     });
@@ -86,7 +86,7 @@ export class Http1Connection implements Connection {
     this.#exchange = exchange;
     const { method, path, headers, body } = exchange.request;
     const content = method === "POST" || method === "PUT" ? body : null;
-    // undici copies what it needs out of `headers`; its type only lacks `readonly`.
+    // undici copies what it needs from `headers`; its type merely lacks `readonly`.
     this.#client.dispatch({ method, path, headers: headers as string[], body: content }, exchange);
   }
 
@@ -103,7 +103,7 @@ export class Http1Connection implements Connection {
   #connect(options: buildConnector.Options, callback: buildConnector.Callback): void {
     const first = this.#firstSocket;
     this.#firstSocket = null;
-    // undici is still requesting a connection, and would miss one that is available at once.
+    // undici is still requesting a connection, and would miss one that is available immediately.
     if (first !== null && !first.destroyed) return queueMicrotask(() => this.#use(first, callback));
     this.#dial = this.#dialer.dial(options, this.#identity, (fault, socket) => {
       this.#dial = null;

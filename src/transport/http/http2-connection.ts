@@ -26,12 +26,12 @@ const endStreamFlag = 1;
 /**
  * Sits between a socket and node:http2, for two things that Node does not report.
  *
- * It counts the bytes since the last request and ends the connection at a limit, whatever they are: bodies, but also
- * pings, settings, padding, or frames of unknown types. And it detects END_STREAM, the only mark of a complete answer:
- * Node reports a stream that was reset with NO_ERROR or CANCEL in the middle of its body like one that ended well.
+ * It counts the bytes since the last request and ends the connection at a limit, regardless of their type: bodies, but also
+ * pings, settings, padding, or frames of unknown types. And it detects END_STREAM, the only sign of a complete response:
+ * Node reports a stream that was reset with NO_ERROR or CANCEL in the middle of its body like one that ended normally.
  */
 class Http2Wire extends Duplex {
-  /** The last stream whose answer was complete. */
+  /** The last stream whose response was complete. */
   endedStreamId = 0;
   readonly #socket: Socket;
   readonly #frameHead = Buffer.alloc(frameHeadLength);
@@ -128,12 +128,12 @@ interface Http2ConnectionParts {
 
 /**
  * HTTP/2, one stream at a time. Push is disabled in the settings, and a receiver that pushes nevertheless violates the
- * protocol (EDS-9.9-4). After a GOAWAY the connection takes no further request; a request that the receiver says it did
- * not process goes to another connection.
+ * protocol (EDS-9.9-4). After a GOAWAY the connection takes no further requests; a request that the receiver reports as
+ * unprocessed goes to another connection.
  */
 export class Http2Connection implements Connection {
   readonly httpVersion = "2";
-  /** GOAWAY says which streams were not processed. */
+  /** GOAWAY reports which streams were not processed. */
   readonly isSilent = false;
   readonly times: DialTimes | null;
   readonly #authority: string;
@@ -203,7 +203,7 @@ export class Http2Connection implements Connection {
   }
 
   /**
-   * Destroying the wire ends the session. The other way round, Node fails an internal assertion while a write is in
+   * Destroying the wire ends the session. In the opposite order, Node fails an internal assertion while a write is in
    * progress.
    */
   destroy(done: () => void): void {
@@ -222,7 +222,7 @@ export class Http2Connection implements Connection {
     stream.once("response", (fields) => {
       if (exchange.settled) return;
       exchange.onResponseStart(null, fields[":status"] ?? 0, fields);
-      // Not earlier: Node may hand out the body first.
+      // Not earlier: Node may emit the body first.
       stream.on("data", (chunk: Buffer) => exchange.onResponseData(null, chunk));
     });
     stream.once("end", () => this.#ended(stream, exchange));
@@ -234,12 +234,12 @@ export class Http2Connection implements Connection {
 
   #ended(stream: ClientHttp2Stream, exchange: Exchange): void {
     if (stream.id === undefined || this.#wire.endedStreamId !== stream.id || exchange.status === 0) return;
-    // If the answer came before the request was fully written, the rest of the request blocks the connection.
+    // If the response arrived before the request was fully written, the rest of the request blocks the connection.
     if (!stream.writableFinished) this.#spoiled = true;
     exchange.onResponseEnd();
   }
 
-  /** EDS-9.9-2. Does nothing when the answer is complete. */
+  /** Ends the exchange of a stream that ended early (EDS-9.9-2). Does nothing if the exchange has settled. */
   #lost(stream: ClientHttp2Stream, exchange: Exchange, failure: Error | null): void {
     if (exchange.settled) return;
     this.#spoiled = true;
@@ -251,8 +251,8 @@ export class Http2Connection implements Connection {
 }
 
 /**
- * The header fields for HTTP/2. None is added to the receiver's compression table: they are secrets or differ each
- * time, and the webhooks of one origin share connections.
+ * The header fields for HTTP/2. None of them is added to the receiver's compression table: they are secrets or differ
+ * each time, and the webhooks of one origin share connections.
  */
 function headersOf(request: OutboundRequest, authority: string): OutgoingHttpHeaders {
   const { method, path, headers, body } = request;

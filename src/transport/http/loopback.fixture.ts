@@ -1,6 +1,6 @@
 /**
- * A transport that may connect to this machine, receivers on it, and one request between them; all closed after the
- * test.
+ * A transport that may connect to this machine, receivers on this machine, and a function that sends one request. All
+ * are closed after the test.
  */
 import type { TestContext } from "node:test";
 import { type Receiver, type ReceiverOptions, startReceiver } from "../../../test/peers/receiver.ts";
@@ -44,7 +44,7 @@ export function send(transport: Transport, origin: string, timeoutMs = 5000): Pr
   });
 }
 
-/** The status of the answer, or why there is none. */
+/** The status of the response, or the reason why there is none. */
 export function statusOf(result: TransportResult): number | string {
   return result.observation.kind === "response" ? result.observation.status : (result.errorMessage ?? "");
 }

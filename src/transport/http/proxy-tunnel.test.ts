@@ -10,7 +10,7 @@ interface FakeProxy {
   readonly heads: string[];
 }
 
-/** Tunnels to 127.0.0.1 whatever host is requested, or answers with `refusal`. */
+/** Opens a tunnel to 127.0.0.1 regardless of the requested host, or responds with `refusal`. */
 async function startProxy(t: TestContext, refusal?: string): Promise<FakeProxy> {
   const heads: string[] = [];
   const sockets = new Set<Socket>();
@@ -85,9 +85,9 @@ describe("http transport: through a CONNECT proxy", () => {
   it("reports what the proxy refuses, without credentials", async (t) => {
     for (const { answer, message } of [
       { answer: "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", message: /^proxy refused .* 407$/ },
-      { answer: "SSH-2.0\r\n\r\n", message: /^proxy did not answer in HTTP$/ },
+      { answer: "SSH-2.0\r\n\r\n", message: /^proxy did not respond with HTTP$/ },
       { answer: "", message: /^proxy closed the connection$/ },
-      { answer: `HTTP/1.1 200 OK\r\nX: ${"x".repeat(20_000)}`, message: /^proxy answer is too large$/ },
+      { answer: `HTTP/1.1 200 OK\r\nX: ${"x".repeat(20_000)}`, message: /^proxy response is too large$/ },
     ]) {
       const proxy = await startProxy(t, answer);
       const result = await send(start(t, { proxyUrl: proxy.url }), "https://a.receiver.test");

@@ -4,7 +4,7 @@ import { PassThrough } from "node:stream";
 import { describe, it } from "node:test";
 import { ResponseGate, wireBytesMax } from "./response-gate.ts";
 
-/** What the parser would receive of `chunks`, read one by one. */
+/** What the parser would receive if `chunks` were read one by one. */
 function through(
   chunks: readonly string[],
   gate = new ResponseGate(),
@@ -53,12 +53,12 @@ describe("response gate", () => {
     assert.equal(through(lines), joined);
     const list = "HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\n";
     assert.equal(through([list]), list.replace(" 5, 5", "    5"));
-    // Another header whose name is as long and begins with the same letter.
+    // A different header whose name has the same length and the same first letter.
     const digest = "HTTP/1.1 200 OK\r\nContent-Digest: sha-256=:x,y:\r\n";
     const lengths = "Content-Length: 5\r\nContent-Length: 5\r\n\r\n";
     const renamed = lengths.replace(/Content-Length(?=: 5\r\n\r\n)/, "X-Equal-Length");
     assert.equal(through([digest + lengths]), digest + renamed);
-    // The body is not read, wherever the end of the head is split.
+    // The body is passed on unread, wherever the end of the head is split.
     const end = `${head}\r\n`;
     for (let at = head.length - 1; at < end.length; at++)
       assert.equal(

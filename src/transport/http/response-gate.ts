@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 
 /**
- * Limit on the bytes of one answer on the wire, including framing: head, body, and anything hidden in chunk extensions,
- * reason phrases or trailers, which the limits on header and body size do not cover.
+ * Maximum number of bytes of one response on the wire, including framing: head, body, and anything hidden in chunk
+ * extensions, reason phrases or trailers, which the limits on header and body size do not cover.
  */
 export const wireBytesMax = 128 * 1024;
 
@@ -17,13 +17,13 @@ const firstDigitAt = 9;
 const lastDigitAt = 11;
 
 export interface WireLimitListener {
-  /** The answer is too large. Called once per request or never. */
+  /** Called when the response is too large, once per request at most. */
   onWireLimit(): void;
 }
 
 type Place = "status-line" | "interim-head" | "final";
 
-/** `Content-Length`, of which "C" is the first byte, and the colon the one that follows the name. */
+/** `Content-Length`, of which "C" is the first byte. The colon is the one that follows the name. */
 const lengthName = "content-length";
 const letterC = 0x63;
 const colon = 0x3a;
@@ -33,14 +33,14 @@ const lowerCase = 0x20;
 const otherName = "X-Equal-Length";
 
 /**
- * Sits between a socket and undici's parser, for three things undici does not do.
+ * Sits between a socket and undici's parser, for three things that undici does not do.
  *
- * - It counts the bytes of each answer and stops at a limit.
+ * - It counts the bytes of each response and stops at a limit.
  * - It lets `100 Continue` through: RFC 9110 (15.2) requires a client to accept it unasked, but undici drops the
  *   connection. One byte is changed in place to turn the status into 102, which undici skips like any other interim
  *   response.
- * - It turns several equal `Content-Length` fields into one (RFC 9110 8.6). undici takes them for a broken answer, so
- *   an accepted event would be sent again.
+ * - It turns several equal `Content-Length` fields into one (RFC 9110 8.6). undici would treat them as a broken response,
+ *   so an accepted event would be sent again.
  */
 export class ResponseGate {
   /** The first error of the socket; null while it works, and after an orderly end by the peer. */
@@ -52,9 +52,9 @@ export class ResponseGate {
   #firstDigit = 0;
   #secondDigit = 0;
   #lineFeeds = 0;
-  /** The head of the final answer is not complete. */
+  /** Whether the head of the final response is not complete yet. */
   #isHeadOpen = false;
-  /** Where the first `Content-Length` of the head is; null before it. */
+  /** Location of the first `Content-Length` of the head; null before it. */
   #lengthLine: Uint8Array | null = null;
   #lengthAt = 0;
 
@@ -70,12 +70,12 @@ export class ResponseGate {
     };
   }
 
-  /** No part of the answer has arrived. */
+  /** Whether no part of the response has arrived. */
   get isSilent(): boolean {
     return this.#wireBytes === 0;
   }
 
-  /** Call before a request goes out. */
+  /** Call before a request is sent. */
   expectAnswer(listener: WireLimitListener): void {
     this.#listener = listener;
     this.#wireBytes = 0;
@@ -111,8 +111,9 @@ export class ResponseGate {
   }
 
   /**
-   * Renames each further `Content-Length` with the value of the first one. A line that is split between two chunks is not
-   * changed. This runs for every answer, so it looks at each byte once and makes no string unless a length was found.
+   * Renames each further `Content-Length` with the value of the first one. A line that is split between two chunks is
+   * not changed. This runs for every response, so it reads each byte once and creates no string unless a length was
+   * found.
    */
   #joinLengths(bytes: Uint8Array, from: number): void {
     for (let index = from; index < bytes.length; index++) {
@@ -131,7 +132,7 @@ export class ResponseGate {
     }
   }
 
-  /** Parses a length only if it is a list or not the first one: nearly all answers have one plain length. */
+  /** Parses a length only if it is a list or not the first one: nearly all responses have one plain length. */
   #joinLength(bytes: Uint8Array, nameAt: number): void {
     const first = this.#lengthLine;
     if (first === null) {
@@ -150,7 +151,7 @@ export class ResponseGate {
     if (value.includes(",")) chunk.write(length.padStart(value.length), valueAt, "latin1");
   }
 
-  /** Returns where it stopped. */
+  /** Returns the position at which it stopped. */
   #walk(chunk: Uint8Array): number {
     let index = 0;
     for (; index < chunk.length && this.#place !== "final"; index++) {

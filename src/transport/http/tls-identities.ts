@@ -15,14 +15,16 @@ interface StoredSession {
   readonly storedAtMs: number;
 }
 
-/** Some 2 kB each. */
+/** Each session takes about 2 kB. */
 const sessionsMax = 4096;
-/** A resumed handshake does not check the certificate again, so a revoked one is trusted no longer than this. */
+/**
+ * A resumed handshake does not check the certificate again, so a revoked certificate is trusted no longer than this.
+ */
 const sessionMsMax = 60 * 60_000;
 
 /**
  * TLS sessions to resume, by receiver and presented identity: a resumed handshake costs both sides a third less.
- * undici's connector keeps sessions weakly, so one that is used once a minute would be garbage collected.
+ * undici's connector holds sessions weakly, so a session that is used once a minute would be garbage collected.
  */
 export class TlsSessions {
   readonly #clock: Clock;
@@ -63,24 +65,24 @@ interface SocketTarget {
   readonly protocol: string;
   /** An address, or the name if a proxy resolves it. */
   readonly hostname: string;
-  /** Empty for the scheme's default. */
+  /** Empty for the default port of the scheme. */
   readonly port: string;
   /** The name that the certificate has to cover; absent for addresses. */
   readonly servername?: string;
-  /** A tunnel to the target, for TLS through it. */
+  /** A tunnel to the target, used for TLS to the target. */
   readonly tunnel?: Socket;
 }
 
 type ConnectDone = (error: Error | null, socket: Socket) => void;
-/** Deadlines belong to requests: it tries until it is destroyed. */
+/** Deadlines belong to requests, so the connector keeps trying until it is destroyed. */
 export type Connect = (target: SocketTarget, done: ConnectDone) => Socket;
 
-/** Limit on parsed certificates; one more only costs parsing again. */
+/** Maximum number of parsed certificates; beyond the limit, a certificate only has to be parsed again. */
 const connectorsMax = 256;
 const probeAfterMs = 60_000;
 
 /**
- * One connector per identity. TLS sessions are resumed only within it: a session carries the certificate it began with,
+ * One connector per identity. TLS sessions are resumed only within it: a session keeps the certificate it began with,
  * and must not be used in a connection of another webhook.
  */
 export class TlsIdentities {
@@ -156,7 +158,7 @@ function secureContextOf(certificate: ClientCertificate, trust: SecureContextOpt
   try {
     return createSecureContext({ ...trust, cert: certificatePem, key: privateKeyPem });
   } catch (error) {
-    // Our own text, without the cause: no part of the key may leak.
+    // Use our own message without the cause, because no part of the key may leak.
     const mismatch = codeOf(error) === "ERR_OSSL_X509_KEY_VALUES_MISMATCH";
     const problem = mismatch
       ? "the private key does not belong to the client certificate"

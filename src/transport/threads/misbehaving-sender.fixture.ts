@@ -1,4 +1,5 @@
-// A sender that ends as ordered by the path of a request; other requests are answered without a network.
+// A sender thread that ends in the way that the path of a request selects. Other requests get a response without
+// network access.
 
 import { noResponseFields, type OutboundRequest, type TransportResult } from "../../ports/transport.ts";
 import { serveSender } from "./serve-sender.ts";

@@ -1,13 +1,13 @@
 import type { ClientCertificate, OutboundMethod, OutboundRequest } from "../../ports/transport.ts";
 
 /**
- * Requests to a thread, packed into one text, one list of numbers and one run of bytes. The cost of structured clone
+ * Requests to a thread, packed into one string, one list of numbers and one run of bytes. The cost of structured clone
  * depends on the number of objects, so cloning a request with its headers would cost more than sending it.
  */
 export interface RequestBatch {
   /** Origins, paths, header names and values, one after another. */
   readonly text: string;
-  /** For each request `fixedNumbers` numbers, then the length of each of its header texts. */
+  /** For each request `fixedNumbers` numbers, then the lengths of its header strings. */
   readonly numbers: Float64Array<ArrayBuffer>;
   readonly bodies: Uint8Array<ArrayBuffer>;
   /** Certificates of the requests that have one, in order. */
@@ -20,7 +20,7 @@ export interface NumberedRequest {
 }
 
 const methods: readonly OutboundMethod[] = ["POST", "PUT", "OPTIONS", "GET"];
-/** Id, method, timeout, flags, body bytes to keep, length of body, origin and path, count of header texts. */
+/** Id, method, timeout, flags, body bytes to keep, length of body, origin and path, count of header strings. */
 const fixedNumbers = 9;
 const flagHttp2 = 1;
 const flagCertificate = 2;
@@ -55,7 +55,7 @@ export class RequestBatchWriter {
     if (clientCertificate !== null) this.#certificates.push(clientCertificate);
   }
 
-  /** Returns and clears everything collected. */
+  /** Returns everything collected, and clears it. */
   take(): RequestBatch {
     const batch = {
       text: this.#texts.join(""),

@@ -15,7 +15,7 @@ export interface ResultBatch {
   /** `fixedNumbers` numbers for each result. */
   readonly numbers: Float64Array<ArrayBuffer>;
   readonly samples: Uint8Array<ArrayBuffer>;
-  /** Fields of the results that have some, in order; ordinary answers have none. */
+  /** Fields of the results that have some, in order; ordinary responses have none. */
   readonly fields: readonly ResponseFields[];
   /** Traces of the results that have one, in order. */
   readonly traces: readonly WireTrace[];
@@ -71,7 +71,7 @@ export class ResultBatchWriter {
     this.#sampleBytes += responseSample.byteLength;
   }
 
-  /** Returns and clears everything collected. */
+  /** Returns everything collected, and clears it. */
   take(): ResultBatch {
     const batch = {
       text: this.#texts.join(""),

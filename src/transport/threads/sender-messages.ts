@@ -9,7 +9,7 @@ export type FromSender = ResultBatch | "ready" | "pong" | "closed";
 
 /** Start parameters of a sender. */
 export interface SenderData {
-  /** For the module that the thread runs. */
+  /** Parameters for the module that the thread runs. */
   readonly settings: unknown;
   /** Shared by all threads; each writes its number of open sockets into its slot. */
   readonly openSockets: Int32Array;

@@ -139,12 +139,12 @@ class Scene {
   }
 }
 
-/** A turn of the event loop, in which requests are handed over. */
+/** A turn of the event loop; requests are handed over during it. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Every timer is due with the next second. */
+/** All timers fire when the next second starts. */
 class SecondsClock implements Clock {
   #timers = new Set<() => void>();
   #seconds = 0;
@@ -166,7 +166,7 @@ class SecondsClock implements Clock {
   }
 }
 
-/** Records the messages it receives, and emits those that the test chooses. */
+/** Records the messages it receives, and emits messages that the test chooses. */
 class FakeWorker implements SenderWorker {
   readonly #posted: ToSender[] = [];
   readonly #listeners = new Map<string, (value: never) => void>();
@@ -181,7 +181,7 @@ class FakeWorker implements SenderWorker {
   }
 
   unref(): void {
-    // A fake worker keeps nothing alive.
+    // A fake worker does not keep the process alive.
   }
 
   terminate(): Promise<number> {

@@ -27,7 +27,7 @@ export interface SenderThreadParts extends SenderData {
   readonly onLost: (lost: LostSender) => void;
 }
 
-/** A thread that ended unexpectedly. */
+/** Information about a thread that ended unexpectedly. */
 export interface LostSender {
   /** An error code or name; never the message, which may contain the data being sent. */
   readonly cause: string;
@@ -41,12 +41,12 @@ interface Flight {
 }
 
 /**
- * One sending thread, seen from the main thread. Starts with the first request. When it ends, or does not answer for
+ * One sending thread, seen from the main thread. Starts with the first request. When it ends, or does not respond for
  * `silentTicksMax` seconds, its requests fail and the next request starts another thread.
  *
  * It receives requests only when it is ready. On a busy machine, starting may take longer than a request should wait.
- * Then the requests are returned and the start continues, because another one would take as long and might never get
- * ready either.
+ * In that case the requests are returned and the start continues, because another one would take as long and might
+ * never get ready either.
  */
 export class SenderThread {
   readonly #parts: SenderThreadParts;
@@ -156,7 +156,8 @@ export class SenderThread {
   }
 
   /**
-   * Counts ticks, not time: after a suspended process or a blocked main thread, its threads are not considered dead.
+   * Counts ticks, not time: after the process was suspended or the main thread was blocked, its threads are not
+   * considered dead.
    */
   #watchOver(): void {
     if (this.#watch !== null) return;
@@ -199,7 +200,7 @@ export class SenderThread {
     Atomics.store(this.#parts.openSockets, this.#parts.slot, 0);
   }
 
-  /** Ends the requests that the thread was given, without those that wait for the next turn. */
+  /** Fails the requests that the thread was given, except those that wait for the next turn. */
   #endGiven(end: Omit<TransportResult, "durationMs">): number {
     const nowMs = this.#parts.clock.monotonicMs();
     let ended = 0;
@@ -219,11 +220,11 @@ function causeOf(error: unknown): string {
 
 const tickMs = 1000;
 const silentTicksMax = 10;
-/** A working machine never takes this long to start a thread: something that it loads hangs. */
+/** A working machine never takes this long to start a thread: a module that it loads hangs. */
 const startTicksMax = 300;
 const closeMsMax = 5000;
 
-/** The receiver may have got the request, and may have acted on it. */
+/** The receiver may have received the request, and may have acted on it. */
 const stateUnknown = {
   observation: { kind: "failure", category: "network", requestSent: true },
   responseSample: null,

@@ -69,7 +69,7 @@ class ThreadSide {
 
   async #close(): Promise<void> {
     await this.#transport.close();
-    // Requests in flight have failed by now; their results come before `closed`.
+    // Requests in flight have failed at this point; their results are sent before `closed`.
     await Promise.resolve();
     this.#flush();
     this.#post("closed");

@@ -8,24 +8,24 @@ import {
 import { type LostSender, SenderThread, type StartSender } from "./sender-thread.ts";
 
 export interface ThreadsTransportOptions {
-  /** 1 or more. */
+  /** Number of threads, at least 1. */
   readonly threads: number;
   readonly start: StartSender;
-  /** Given to each thread; plain data. */
+  /** Settings passed to each thread; must be plain data. */
   readonly settings: unknown;
   readonly clock: Clock;
-  /** Sends requests to `http:` origins; the threads do if it is absent. Closed with this transport. */
+  /** Sends requests to `http:` origins; if omitted, the threads send them. Closed with this transport. */
   readonly plain?: Transport | undefined;
-  /** A thread ended unexpectedly. Another one replaces it. */
+  /** Called when a thread ended unexpectedly. Another thread replaces it. */
   readonly onLost: (lost: LostSender) => void;
 }
 
 /**
- * Sends from separate threads: names, connections, TLS and answers cost the caller's thread only the handover. All
+ * Sends from separate threads: names, connections, TLS and responses cost the caller's thread only the handover. All
  * requests to an origin go to the same thread, so that its connections and TLS sessions are reused.
  *
  * Requests and results are handed over once per turn of each event loop. When a thread dies, its requests in flight may
- * have arrived (`requestSent`); requests for a thread that could not be started failed for a shortage.
+ * have arrived (`requestSent`); requests for a thread that could not be started failed because of a shortage.
  */
 export function createThreadsTransport(options: ThreadsTransportOptions): Transport {
   return new ThreadsTransport(options);

@@ -7,7 +7,7 @@ import {
 import { sourceAcknowledgeFields, sourceFields, sourceRotateFields } from "../../../src/resources/source.ts";
 import type { Resource } from "./resource.fixture.ts";
 
-/** A source and a connection that are changed repeatedly, because their number is limited. */
+/** A source and a connection that are updated repeatedly, because their number is limited. */
 export async function gatewayResources(
   { gateway }: RunningPosthorn,
   webhookId: string,
@@ -83,7 +83,7 @@ export async function gatewayResources(
       always: { filter: {} },
       specials: {
         filter: { accepted: [{ body: { a: 1 } }], beside: () => ({ message: {} }) },
-        // A request exists once it was sent.
+        // No request has been received yet, so no value can be accepted.
         requestId: { accepted: [] },
         sourceId: { accepted: [id] },
         last: { beside: () => ({ sourceId: id }) },

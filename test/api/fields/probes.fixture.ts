@@ -1,24 +1,24 @@
-/** Values at every bound of a field, and one beyond, as the library takes them. */
+/** Values at each bound of a field and just beyond it, as the library accepts them. */
 import assert from "node:assert/strict";
 import type { Field, Kind, ListKind, ObjectKind, TextKind } from "../../../src/resources/field.ts";
 
 export interface Probe {
-  /** Name in the library of the field, or of its member under test: `retry.maxAttempts`. */
+  /** Library name of the field, or of its member under test: `retry.maxAttempts`. */
   readonly path: string;
-  /** The whole field. A function creates a new value for each call. */
+  /** The value of the whole field. A function creates a new value for each call. */
   readonly value: unknown;
   readonly isAccepted: boolean;
-  /** What is wrong or right with it, for messages. */
+  /** Why the value is valid or invalid, for failure messages. */
   readonly what: string;
 }
 
-/** Facts that the description of a field does not contain. */
+/** Test data that cannot be derived from the description of a field. */
 export interface Special {
-  /** Instead of values derived from the bounds, for values with a meaning, such as a certificate. */
+  /** Replaces the values derived from the bounds if values need a meaning, such as a certificate. */
   readonly accepted?: readonly unknown[];
-  /** Fields that must be given with the value. */
+  /** Fields that must be set together with the value. */
   readonly beside?: (value: unknown) => object;
-  /** Other members that the object needs. */
+  /** Other members that the object requires. */
   readonly members?: object;
 }
 
@@ -121,19 +121,19 @@ function acceptedTexts({ lengthMin, lengthMax, pattern }: TextKind): Values {
   ];
 }
 
-/** Words, addresses and colors of a length. */
+/** Words, addresses and colors of a given length. */
 function formsOf(length: number): readonly string[] {
   return ["", "https://", "#"].map((start) => start + "a".repeat(Math.max(0, length - start.length)));
 }
 
-/** The first that the pattern allows. The few patterns that allow no word list their values. */
+/** The first word that the pattern allows. The few patterns that match none of these words list their values. */
 function textFor(pattern: string, texts: readonly string[]): string {
   const named = pattern.match(/\w{3,}/g) ?? [];
   const found = [...texts, ...named, traceparent].find((text) => new RegExp(pattern, "u").test(text));
   return found ?? assert.fail(`no text for ${pattern}`);
 }
 
-/** For the one pattern that allows no word and lists no values. */
+/** For the only pattern that matches none of the words and lists no values. */
 const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 function acceptedLists(kind: ListKind): Values {
@@ -211,7 +211,7 @@ function refusedLists(kind: ListKind): Values {
   ];
 }
 
-/** Distinct ones, if there are that many. */
+/** Distinct values, if there are that many. */
 function itemsOf({ item }: ListKind, count: number): readonly unknown[] {
   return Array.from({ length: count }, (_, index) => {
     if (item.is === "text")

@@ -1,4 +1,4 @@
-/** Every resource that callers set, with both ways to set it: a route of the API and a call of the library. */
+/** All resources that callers set, with both ways to set them: an API route and a library call. */
 import assert from "node:assert/strict";
 import {
   type LibraryApiKeys,
@@ -192,7 +192,7 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       components: ["IncidentInput"],
       fields: incidentFields,
       method: "POST",
-      // Reports of one webhook are limited.
+      // The number of reports per webhook is limited.
       path: async () => `/v1/webhooks/${await newWebhook()}/incidents`,
       call: async (input) => webhooks.reportIncident({ id: await newWebhook(), ...input } as never),
       always: { kind: "other", detail: "x" },
@@ -267,7 +267,7 @@ function alertResources({ services }: RunningPosthorn, webhookId: string): reado
   const specials: Specials = {
     mutedUntil: { accepted: [soonText] },
     webhookId: { accepted: [webhookId] },
-    // The others are deployment-wide, and this rule belongs to a tenant.
+    // The other metrics are deployment-wide, but this rule belongs to a tenant.
     metric: { accepted: ["failure_rate", "attempts", "exhausted", "duration_ms_p95", "published"] },
     eventType: { beside: () => ({ metric: "published" }) },
   };
@@ -285,7 +285,7 @@ function alertResources({ services }: RunningPosthorn, webhookId: string): reado
 
 let rulesMade = 0;
 
-/** The library takes times as numbers. */
+/** The library expects times as numbers. */
 function inTime(input: object): object {
   return "mutedUntil" in input && input.mutedUntil === soonText ? { ...input, mutedUntil: soon } : input;
 }
@@ -341,11 +341,11 @@ const themeSpecials: Specials = {
   "theme.returnUrl": { accepted: ["http://localhost:3000/"] },
 };
 
-/** A pause ends in the future. */
+/** The end of a pause must be in the future. */
 const soon = Date.now() + 3_600_000;
 const soonText = new Date(soon).toISOString();
 
-/** Either `ids` or `filter` is given. */
+/** Exactly one of `ids` and `filter` must be given. */
 function bulkResources({ services }: RunningPosthorn): readonly Resource[] {
   const admin = { tenantId: null };
   const [deliveries, deadLetters] = [

@@ -1,4 +1,4 @@
-/** Fields of a webhook whose values need more than their bounds. */
+/** Fields of a webhook whose values cannot be derived from their bounds alone. */
 import { randomBytes } from "node:crypto";
 import type { Profile } from "../../../src/domain/profile.ts";
 import { profiles } from "../../../src/domain/profiles/index.ts";
@@ -7,13 +7,13 @@ import type { Specials } from "./probes.fixture.ts";
 
 export const newSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
 
-/** None if the value must be refused with every profile. */
+/** Empty if the value must be refused with every profile. */
 function withProfile(fits: (profile: Profile) => boolean): object {
   const found = profiles.find(fits);
   return found === undefined ? {} : { profile: found.name, ...needsOf(found) };
 }
 
-/** In addition to the profile. */
+/** Fields that the profile requires in addition. */
 function needsOf({ registration }: Profile): object {
   return registration.bearerTokenRequired ? { bearerToken: "token" } : {};
 }

@@ -1,4 +1,4 @@
-/** Deliveries and dead letters of the stand-in engine. */
+/** Deliveries and dead letters of the engine stand-in. */
 import { randomUUID } from "node:crypto";
 import { NotFoundError } from "../../../src/domain/errors.ts";
 import type {

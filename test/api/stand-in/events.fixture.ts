@@ -1,4 +1,4 @@
-/** Events of the stand-in engine. */
+/** Events of the engine stand-in. */
 import { randomUUID } from "node:crypto";
 import {
   DuplicateEventError,
@@ -149,7 +149,7 @@ function publishOne(
   return receipt;
 }
 
-/** The stand-in stores parsed values. Suites that run the whole program test that the text of JSON is kept. */
+/** The stand-in stores parsed values. Suites that run the whole program test that JSON text is preserved. */
 function asValues({ data, metadata, ...input }: PublishInput): PublishInput {
   return {
     ...input,

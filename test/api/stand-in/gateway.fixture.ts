@@ -6,7 +6,7 @@ import type { Services } from "../../../src/features/services.ts";
 import { ModelGateway } from "../../simulation/model-store/gateway.ts";
 import type { EngineAccess } from "../../../src/engine/engine-access.ts";
 
-/** The real gateway, over tables in memory and an engine that has only webhooks. */
+/** The real gateway, with tables in memory and an engine that supports only webhooks. */
 export function createStandInGateway(
   parts: Pick<GatewayOptions, "secretBox" | "clock" | "random" | "telemetry"> & {
     readonly services: Services;

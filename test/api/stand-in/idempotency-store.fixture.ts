@@ -8,7 +8,7 @@ interface Entry {
   readonly answer: { readonly status: number; readonly body: string } | null;
 }
 
-/** In memory, with `entries` exposed to tests. */
+/** Stores entries in memory, and exposes `entries` to tests. */
 export class StandInIdempotencyStore implements IdempotencyStore {
   readonly entries = new Map<string, Entry>();
 
@@ -24,7 +24,7 @@ export class StandInIdempotencyStore implements IdempotencyStore {
   }
 
   async renew(): Promise<void> {
-    // Nothing here takes longer than a claim lasts.
+    // No call here takes longer than a claim lasts.
   }
 
   async finish({ scope, key, status, body }: Parameters<IdempotencyStore["finish"]>[0]): Promise<void> {

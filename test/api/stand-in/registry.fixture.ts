@@ -1,4 +1,4 @@
-/** Tenants, API keys and event types of the stand-in engine. */
+/** Tenants, API keys and event types of the engine stand-in. */
 import { createHash, randomUUID } from "node:crypto";
 import { InvalidRequestError, NotFoundError, PosthornError } from "../../../src/domain/errors.ts";
 import { mergeRateLimit } from "../../../src/features/input.ts";

@@ -1,4 +1,4 @@
-/** An engine that keeps everything in maps and delivers nothing: enough to test the API as a black box. */
+/** An engine that stores everything in maps and delivers nothing. This is enough to test the API as a black box. */
 import { generateKeyPairSync, randomBytes, randomUUID } from "node:crypto";
 import { snapshotCircuit } from "../../../src/domain/circuit-breaker.ts";
 import { NotFoundError, PosthornError } from "../../../src/domain/errors.ts";
@@ -49,7 +49,7 @@ export function createStandInServices(options: StandInOptions): Services {
     eventTypes: createEventTypes(options.now),
     tenants,
     apiKeys: createApiKeys({ ...options, tenants }),
-    // Nothing ever happens here.
+    // The stand-in never emits anything.
     live: { clients: 0, watch: async () => ({ close: () => undefined }) },
     audit: createAudit(),
     alerts: createStandInAlerts({ now: options.now, tenantExists: tenants.exists }),
@@ -80,7 +80,7 @@ export function createStandInServices(options: StandInOptions): Services {
   };
 }
 
-/** One report for any webhook. */
+/** The same report for every webhook. */
 function createProblems(now: () => number): Services["problems"] {
   const id = "0198c3f2-7a4e-8c11-9d3e-5b0a6f1e2d3c";
   const kind = {

@@ -1,4 +1,4 @@
-/** Webhooks of the stand-in engine: validated like real ones, and stored in a map. */
+/** Webhooks of the engine stand-in: validated like real ones, and stored in a map. */
 import { randomBytes, randomUUID } from "node:crypto";
 import {
   type CircuitBreakerState,
@@ -24,7 +24,7 @@ export interface StandInWebhook {
   webhook: Webhook;
   secret: string;
   previous: { secret: string; expiresAt: number } | null;
-  /** The values given, later ones replace earlier ones. */
+  /** The credentials that were set. Later values replace earlier ones. */
   credentials: Pick<WebhookInput, "bearerToken" | "credentialHeaders" | "clientCertificate">;
   readonly circuit: CircuitBreakerState;
 }

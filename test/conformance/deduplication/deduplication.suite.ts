@@ -11,12 +11,12 @@ export interface DeduplicationSubject {
 
 export interface OpenDeduplicationStore {
   readonly store: DeduplicationStore;
-  /** The same keys through another connection, as another process sees them; null if nothing is shared. */
+  /** The same keys through another connection, as another process would see them; null if nothing is shared. */
   readonly elsewhere: DeduplicationStore | null;
   cleanup(): Promise<void>;
 }
 
-/** Close to the wall clock, because Redis counts durations with its own. */
+/** Close to the wall clock, because Redis measures durations with its own clock. */
 const start = Date.now();
 const minute = 60_000;
 const day = 24 * 60 * minute;
@@ -27,7 +27,7 @@ const completion = { ...claim, result: "answer", expiresAt: start + day };
 
 type Promised = (promise: string, body: (open: OpenDeduplicationStore) => Promise<void>) => void;
 
-/** The promises of the port, one test each. */
+/** The guarantees of the port, one test each. */
 export function deduplicationConformance(subject: DeduplicationSubject): void {
   suite(`deduplication conformance: ${subject.name}`, () => {
     const check: Promised = (promise, body) => {

@@ -9,7 +9,7 @@ deduplicationConformance({
   name: "postgres",
   open: async () => {
     const { pool, drop } = await openOwnSchema();
-    // At the same time, like processes that start together.
+    // Concurrently, like processes that start together.
     await Promise.all([createPostgresDeduplicationTable(pool), createPostgresDeduplicationTable(pool)]);
     return {
       store: createPostgresDeduplicationStore(pool),

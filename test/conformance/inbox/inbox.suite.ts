@@ -27,7 +27,7 @@ const mine = { id: "a", token: "t1" };
 
 type Promised = (promise: string, run: (open: OpenInboxStore) => Promise<void>) => void;
 
-/** The promises of the port, one test each. */
+/** The guarantees of the port, one test each. */
 export function inboxConformance(subject: InboxSubject): void {
   suite(`inbox conformance: ${subject.name}`, () => {
     const check: Promised = (promise, run) => {

@@ -13,9 +13,9 @@ export interface OpenOutboxStore<
   Put extends void | Promise<void> = void | Promise<void>,
 > {
   readonly store: OutboxStore<Transaction, Put>;
-  /** The same entries through another connection, as another process has it. */
+  /** The same entries through another connection, as another process would see them. */
   readonly elsewhere: OutboxStore<Transaction, Put>;
-  /** Runs work in a transaction of the application, and commits or rolls back. */
+  /** Runs `work` in a transaction of the application, and commits or rolls back. */
   transaction(work: (transaction: Transaction) => Put, end: "commit" | "rollback"): Promise<void>;
   cleanup(): Promise<void>;
 }
@@ -39,7 +39,7 @@ function claimFrom<Transaction, Put extends void | Promise<void>>(
 
 const idsOf = (entries: readonly { readonly id: string }[]) => entries.map(({ id }) => id);
 
-/** The promises of the port, one test each. */
+/** The guarantees of the port, one test each. */
 export function outboxConformance<Transaction, Put extends void | Promise<void>>(
   subject: OutboxSubject<Transaction, Put>,
 ): void {

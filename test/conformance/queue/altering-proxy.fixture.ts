@@ -2,17 +2,17 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 
-/** A proxy to a server on this machine that changes the server's bytes, or wraps them in TLS. */
+/** A proxy to a server on this machine that modifies the server's bytes or wraps them in TLS. */
 export interface AlteringProxy {
   readonly port: number;
-  /** Inserts bytes between those of the server, on every connection. */
+  /** Inserts bytes into the server's byte stream on every connection. */
   inject(bytes: Buffer): void;
   close(): Promise<void>;
 }
 
 export interface AlteringProxyOptions {
   readonly target: number;
-  /** Bytes to send instead. */
+  /** Replacement bytes to send. */
   readonly alter?: (chunk: Buffer) => Buffer;
   readonly tls?: TlsOptions;
 }
@@ -46,20 +46,20 @@ export async function startAlteringProxy(options: AlteringProxyOptions): Promise
   };
 }
 
-/** Listens on a free port of this machine. */
+/** Listens on an unused port of this machine. */
 export async function listen(server: Server): Promise<number> {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return (server.address() as AddressInfo).port;
 }
 
-/** The end of a frame on the connection channel (AMQP 0-9-1, 4.2.3). */
+/** Marks the end of a frame on the connection channel (AMQP 0-9-1, 4.2.3). */
 const frameEnd = 0xce;
 
 function connectionFrame(payload: readonly number[]): Buffer {
   return Buffer.from([1, 0, 0, 0, 0, 0, payload.length, ...payload, frameEnd]);
 }
 
-/** `connection.blocked` with a reason, and its end: RabbitMQ's extensions 10.60 and 10.61. */
+/** `connection.blocked` with a reason, and `connection.unblocked`: RabbitMQ's extensions 10.60 and 10.61. */
 export const blocked = connectionFrame([0, 10, 0, 60, 3, ...Buffer.from("low")]);
 export const unblocked = connectionFrame([0, 10, 0, 61]);

@@ -9,7 +9,7 @@ export const handingOver: QueueTheme = (check) => {
   check("a hint goes to one of several consumers of its pool, and all get work", async (broker) => {
     const sender = await broker.join();
     const workers = [new Worker(await broker.join()), new Worker(await broker.join())];
-    // A consumer needs a moment to register; otherwise the first one would get everything.
+    // A consumer needs a moment to register. Without the wait, the first one would get all hints.
     await until("both have work", () => {
       sender.send([hint("warm-up")]);
       return workers.every(({ done }) => done.length > 0);

@@ -11,28 +11,28 @@ import {
 } from "../../../src/ports/work-queue.ts";
 
 export interface BrokerOptions {
-  /** The pause before a hint that was passed on is requeued. */
+  /** Delay before a hint that was passed on is requeued. */
   readonly clock?: Clock;
   readonly passOnMs?: number;
-  /** Maximum number of unfinished hints of a consumer. */
+  /** Maximum number of unfinished hints per consumer. */
   readonly inHandMax?: Readonly<Record<Priority, number>>;
-  /** A hint whose consumers were lost more often than this is parked. */
+  /** A hint is parked when its consumers were lost more often than this. */
   readonly lossesMax?: number;
 }
 
 /**
- * A broker in memory that several work queues share, for tests of what stands on the port:
+ * A broker in memory that several work queues share, for tests of the code that uses the port:
  *
  *   const broker = new Broker();
  *   const api = broker.open();
  *   const worker = broker.open();
  *   worker.consume({ pool: "default", handle, told, missed });
  *   api.send([hint]);
- *   broker.disconnect(worker);    its unhandled hints go to others; without an argument: everybody's connection
- *   broker.reconnect(worker);     it consumes again and hears `missed`
- *   broker.lose();                every hint is gone, and consumers hear `missed`
+ *   broker.disconnect(worker);    its unhandled hints go to other consumers; without an argument, disconnects all
+ *   broker.reconnect(worker);     it consumes again and `missed` is called
+ *   broker.lose();                all hints are lost, and `missed` is called for all consumers
  *
- * Hands over in microtasks, so a test that drives a clock by hand needs no real time.
+ * Delivers hints in microtasks, so a test with a manual clock needs no real time.
  */
 export class Broker {
   readonly #options: Required<BrokerOptions>;
@@ -51,7 +51,7 @@ export class Broker {
     };
   }
 
-  /** Another process at this broker. */
+  /** Returns the work queue of another process that uses this broker. */
   open(): WorkQueue {
     const member = new Member({
       options: this.#options,
@@ -65,7 +65,7 @@ export class Broker {
     return member;
   }
 
-  /** Drops all hints, including unfinished ones, as if the queues had been deleted. */
+  /** Deletes all hints, including unfinished ones, as if the queues had been deleted. */
   lose(): void {
     this.#queues.clear();
     this.#parked = 0;
@@ -80,7 +80,7 @@ export class Broker {
     for (const member of this.#chosen(queue)) member.reconnect();
   }
 
-  /** Hints not handed out yet, of all pools, in order. */
+  /** Hints of all pools that were not delivered yet, in order. */
   get waiting(): readonly WorkHint[] {
     return [...this.#queues.values()].flatMap((queue) => queue.map(({ hint }) => hint));
   }
@@ -107,7 +107,7 @@ export class Broker {
     return queue;
   }
 
-  /** Hands over waiting hints soon; consumers take turns. */
+  /** Schedules the delivery of waiting hints to the consumers, round-robin. */
   #pump(): void {
     if (this.#isPumping) return;
     this.#isPumping = true;
@@ -150,11 +150,11 @@ export class Broker {
 
 interface Held {
   readonly hint: WorkHint;
-  /** How often a consumer was lost while handling it. */
+  /** How many times a consumer was lost while it handled the hint. */
   readonly losses: number;
 }
 
-/** What a member needs from its broker. */
+/** The functions of the broker that a member uses. */
 interface BrokerSide {
   readonly options: Required<BrokerOptions>;
   readonly put: (held: Held, end: "head" | "tail") => void;
@@ -167,9 +167,9 @@ interface BrokerSide {
 class Member implements WorkQueue {
   readonly #broker: BrokerSide;
   readonly #pools = new Set<string>();
-  /** Hints that the broker handed out and that are unanswered. */
+  /** Hints that the broker delivered and that are not yet acknowledged. */
   readonly #inHand = new Set<Held>();
-  /** Running handlers, including those for hints that the broker has since given to others. */
+  /** Running handlers, including those for hints that the broker has meanwhile delivered to other consumers. */
   readonly #handling = new Set<Promise<void>>();
   #consumer: WorkConsumer | null = null;
   #worker: number | null = null;

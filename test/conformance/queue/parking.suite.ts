@@ -3,7 +3,7 @@ import { eventually } from "../../scenarios/eventually.fixture.ts";
 import { heldHandler, hint, sent, until, Worker } from "./scene.fixture.ts";
 import type { QueueTheme } from "./queue.suite.ts";
 
-/** More often than any adapter hands out a hint after losing its consumers. */
+/** More often than any adapter redelivers a hint after losing its consumers. */
 const lossesMany = 30;
 
 export const handedOutTooOften: QueueTheme = (check) => {

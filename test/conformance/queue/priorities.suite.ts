@@ -36,7 +36,7 @@ export const prioritiesTheme: QueueTheme = (check) => {
       let refill = true;
       for (const priority of priorities) await sent(sender, hints(priority, { count: 200, priority }));
       const worker = new Worker(await broker.join(), {
-        // The same duration for each, so that handled hints show what was handed over.
+        // Takes the same time for each hint, so that the handled hints show the order of delivery.
         handle: async ({ priority }) => {
           await new Promise((resolve) => setTimeout(resolve, 5));
           counts[priority] += 1;

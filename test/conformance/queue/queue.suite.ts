@@ -10,7 +10,7 @@ import { passingOn } from "./passing-on.suite.ts";
 import { prioritiesTheme } from "./priorities.suite.ts";
 import { notifying } from "./notifying.suite.ts";
 
-/** Every promise of src/ports/work-queue.ts, checked on one adapter. */
+/** Every guarantee of src/ports/work-queue.ts, checked with one adapter. */
 export function queueConformance(subject: QueueSubject): void {
   runThemes(subject, [
     ["handing over", handingOver],
@@ -28,29 +28,29 @@ export function queueConformance(subject: QueueSubject): void {
 /** An adapter under test. */
 export interface QueueSubject {
   readonly name: string;
-  /** Unsupported promises, each with the reason. */
+  /** Unsupported guarantees, each with the reason. */
   readonly lacks: Readonly<Partial<Record<QueueCapability, string>>>;
   /** A new, empty broker. */
   open(): Promise<OpenBroker>;
 }
 
-/** `unreadable`: a message that is not a hint can be put into a queue. */
+/** `unreadable` means that the test can put a message that is not a hint into a queue. */
 export type QueueCapability = "unreadable";
 
 export interface OpenBroker {
-  /** Another process at the broker. Closed by `cleanup`. */
+  /** Opens the queue as another process that uses the broker. Closed by `cleanup`. */
   join(): Promise<WorkQueue>;
-  /** Cuts the connection of one process until `mend` is called. */
+  /** Disconnects one process until `mend` is called. */
   cut(queue: WorkQueue): void;
   mend(queue: WorkQueue): void;
-  /** Deletes all queues with their contents; connections stay open. */
+  /** Deletes all queues and their contents; connections stay open. */
   lose(): Promise<void>;
   /** Puts bytes that are not a hint into the queue of a pool. */
   readonly putUnreadable?: (pool: string) => Promise<void>;
   cleanup(): Promise<void>;
 }
 
-/** One topic of the suite: every call of `check` is a test with its own broker. */
+/** One topic of the suite. Every call to `check` is a test with its own broker. */
 export type QueueTheme = (check: QueueCheck) => void;
 export type QueueCheck = (promise: string, body: (broker: OpenBroker) => Promise<void>) => void;
 
@@ -63,7 +63,7 @@ function runThemes(subject: QueueSubject, themes: readonly ThemeEntry[]): void {
     for (const [name, theme, needs] of themes) {
       const reason = needs === undefined ? undefined : subject.lacks[needs];
       if (reason !== undefined) {
-        // One line for the topic, because every promise would give the same reason.
+        // One line for the whole topic, because every check would give the same reason.
         test(`${name}: all checks of the topic`, (t) => t.skip(reason));
         continue;
       }
@@ -74,7 +74,7 @@ function runThemes(subject: QueueSubject, themes: readonly ThemeEntry[]): void {
             try {
               await body(broker);
             } finally {
-              // A handler that a failed test left hanging must not hide the reason of the failure.
+              // A handler that a failed test left pending must not hide the reason for the failure.
               await Promise.race([broker.cleanup(), delay(cleanupMsMax, undefined, { ref: false })]);
             }
           });

@@ -12,7 +12,7 @@ import { CuttingProxy } from "../../services/cutting-proxy.fixture.ts";
 const rabbitmqctlMsMax = 30_000;
 const server = process.env["POSTHORN_TEST_QUEUE_URL"] ?? "amqp://guest:guest@127.0.0.1:5672";
 
-/** Runs an operator's command. Rejects if the program or the right to use it is missing. */
+/** Runs an administration command. Rejects if the program is missing or may not be used. */
 export async function rabbitmqctl(...words: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)("rabbitmqctl", ["-q", ...words], {
     timeout: rabbitmqctlMsMax,
@@ -20,11 +20,14 @@ export async function rabbitmqctl(...words: string[]): Promise<string> {
   return stdout;
 }
 
-/** A virtual host for one test file if we may create one; otherwise the given one, where prefixes separate tests. */
+/**
+ * A separate virtual host for one test file, if this process may create one. Falls back to the given virtual host,
+ * where prefixes separate the tests.
+ */
 export interface TestVirtualHost {
   readonly url: string;
   readonly name: string;
-  /** Whether it is ours alone. */
+  /** Whether only this test file uses the virtual host. */
   readonly isOwn: boolean;
   drop(): Promise<void>;
 }
@@ -37,7 +40,7 @@ export async function createTestVirtualHost(): Promise<TestVirtualHost> {
   try {
     await rabbitmqctl("add_vhost", name);
     await rabbitmqctl("set_permissions", "-p", name, user, ".*", ".*", ".*");
-    // The command may have reached another broker than the one at the address.
+    // The command may have reached a different broker from the one at the address.
     await (await connect(url.href)).close();
     const drop = async (): Promise<void> => void (await rabbitmqctl("delete_vhost", name));
     return { url: url.href, name, isOwn: true, drop };
@@ -58,13 +61,13 @@ async function openOperator(url: string): Promise<Operator> {
   return { channel: await connection.createChannel(), close: () => connection.close() };
 }
 
-/** One process at the broker, behind its own network proxy. */
+/** One process that uses the broker, behind its own network proxy. */
 export interface Joined {
   readonly queue: RabbitMqQueue;
   readonly network: CuttingProxy;
 }
 
-/** Queues under one prefix, with the means to inspect and disturb them. */
+/** Queues under one prefix, and functions to inspect and disrupt them. */
 export class RabbitMqBroker {
   readonly prefix = `test-${randomBytes(4).toString("hex")}`;
   readonly log = new RecordedLog();
@@ -81,12 +84,12 @@ export class RabbitMqBroker {
     return new RabbitMqBroker(url, await openOperator(url));
   }
 
-  /** For any operation of an operator. Errors close it. */
+  /** For all administrative operations. An error closes the channel. */
   get operator(): Channel {
     return this.#operator.channel;
   }
 
-  /** After its connection was closed. */
+  /** Resolves after the connection has been closed. */
   async reopenOperator(): Promise<void> {
     this.#operator = await openOperator(this.#url);
   }
@@ -132,7 +135,7 @@ export class RabbitMqBroker {
     for (const queue of [...work, this.parkedQueue]) await this.operator.deleteQueue(queue);
   }
 
-  /** Removes everything. */
+  /** Deletes all queues and exchanges. */
   async close(pools: readonly string[]): Promise<void> {
     for (const { network } of this.#joined) await network.restore();
     await Promise.all(this.#joined.map(({ queue }) => queue.close()));

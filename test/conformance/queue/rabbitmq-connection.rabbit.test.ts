@@ -10,7 +10,7 @@ const virtualHost = await createTestVirtualHost();
 after(() => virtualHost.drop());
 
 interface CheckOptions {
-  /** It would affect connections of other tests. */
+  /** Set if the check would affect connections of other tests. */
   readonly needsOwnVirtualHost?: boolean;
 }
 
@@ -33,7 +33,7 @@ function check(
   });
 }
 
-/** Ends the connection of that name, as an operator would; the test's virtual host has only one. */
+/** Closes the connection of that name, as an administrator would. The test's virtual host has only one. */
 async function closeConnection(name: string): Promise<void> {
   const pid = await eventually(`the connection ${name}`, {
     ask: async () => {
@@ -232,7 +232,7 @@ suite("RabbitMQ connection", () => {
     assert.equal(queue.isConnected, false);
     assert.equal(queue.send([hint("refused")]), false);
     assert.equal(queue.notify(1, [lane("a")]), false);
-    // Hints from others still arrive, and the depth can still be queried.
+    // Hints from other processes still arrive, and the depth can still be queried.
     await sent((await broker.join()).queue, [hint("of-another")]);
     await until("it is handled", () => worker.doneIds.includes("of-another"));
     assert.equal((await queue.depth()).parked, 0);
@@ -249,7 +249,7 @@ suite("RabbitMQ connection", () => {
     const worker = new Worker(queue);
     queue.listenAs(1);
     await notifiedUntilHeard(queue, { to: worker, worker: 1, webhookId: "before" });
-    // Sending to a missing exchange closes the channel.
+    // Sending to a nonexistent exchange closes the channel.
     await broker.operator.deleteExchange(`${broker.prefix}.tell`);
     queue.notify(1, [lane("lost")]);
     await eventually("the channel was closed", {

@@ -10,7 +10,7 @@ import { lane, hint, sent, notifiedUntilHeard, until, Worker } from "./scene.fix
 const virtualHost = await createTestVirtualHost();
 after(() => virtualHost.drop());
 
-/** Ten times as fast, because these steps run only every ten seconds. */
+/** Timers run ten times as fast, because these steps run only every ten seconds. */
 const fastClock: Clock = {
   ...systemClock,
   monotonicMs: () => systemClock.monotonicMs() * 10,
@@ -35,7 +35,7 @@ suite("partial failures of RabbitMQ", () => {
       const { queue } = await broker.join({ clock });
       await sent(queue, [hint("a", { pool: "other" })]);
       await until("the pool is refused", () => !queue.send([hint("b")]));
-      // The refusal is forgotten after half a minute, and the queues are as before.
+      // The refusal expires after half a minute, and the queues have not changed.
       laterMs = 60_000;
       const { waiting } = await queue.depth();
       assert.deepEqual([...new Set(waiting.map(({ pool }) => pool))], ["other"]);
@@ -112,7 +112,7 @@ suite("partial failures of RabbitMQ", () => {
       await broker.operator.deleteExchange(`${broker.prefix}.tell`);
       await notifiedUntilHeard(queue, { to: worker, worker: 7, webhookId: "after" });
       assert.equal(queue.status.lostConnections, 0);
-      // A sender that creates the exchange again does not know the queues that were bound to it.
+      // If a sender recreates the exchange, the bindings of its queues are missing.
       await broker.operator.deleteExchange(`${broker.prefix}.tell`);
       await broker.operator.assertExchange(`${broker.prefix}.tell`, "direct", { durable: true });
       await eventually("it is told", {

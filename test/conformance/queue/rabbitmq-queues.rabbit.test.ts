@@ -19,7 +19,7 @@ function check(name: string, body: (broker: RabbitMqBroker) => Promise<void>): v
   });
 }
 
-/** Takes one message out of a queue. */
+/** Takes one message from a queue. */
 async function takeFrom(broker: RabbitMqBroker, queue: string): Promise<GetMessage> {
   const message = await eventually(`a message in ${queue}`, {
     ask: () => broker.operator.get(queue, { noAck: true }),
@@ -52,7 +52,7 @@ suite("RabbitMQ queues", () => {
     await sent(sender, [hint("first"), hint("second", { pool: "other" })]);
     await until("they are confirmed", () => sender.status.underWay === 0);
     await broker.deleteQueues(["default", "other"]);
-    // No one consumes: the sender notices because messages are returned.
+    // There is no consumer. The sender detects the loss because messages are returned.
     await sent(sender, [hint("third")]);
     const counted = await eventually("it waits", {
       ask: () => sender.depth(),

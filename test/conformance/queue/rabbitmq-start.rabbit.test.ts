@@ -31,7 +31,7 @@ function open(url: string, more: Partial<RabbitMqQueueOptions> = {}): ReturnType
   return openRabbitMqQueue({ url, prefix: "never-made", ...parts, ...more });
 }
 
-/** Opening fails within ten seconds with this reason, names the setting, and shows no secret. */
+/** Opening fails within ten seconds with this reason. The message names the setting and contains no secret. */
 async function refused(problem: WorkQueueProblem, attempt: Promise<unknown>): Promise<string> {
   const startedAt = performance.now();
   let failure: unknown = null;
@@ -44,7 +44,7 @@ async function refused(problem: WorkQueueProblem, attempt: Promise<unknown>): Pr
   return failure.message;
 }
 
-/** The test's virtual host through another port of this machine. */
+/** The test's virtual host through a different port of this machine. */
 function urlAt(
   otherPort: number,
   more: { readonly protocol?: string; readonly search?: string } = {},
@@ -205,7 +205,7 @@ suite("RabbitMQ start", () => {
   });
 });
 
-/** Encrypts the connection, as a broker with TLS would. */
+/** Encrypts the connection, like a broker with TLS. */
 function tlsProxy(pair: KeyPair): ReturnType<typeof startAlteringProxy> {
   return startAlteringProxy({ target: port, tls: { key: pair.key, cert: pair.cert } });
 }
@@ -245,7 +245,7 @@ suite("RabbitMQ start with TLS", () => {
   });
 });
 
-/** Replaces the server's version, with the same number of bytes. */
+/** Replaces the server's version with one of the same length in bytes. */
 function withVersion(version: string): (chunk: Buffer) => Buffer {
   const name = Buffer.from("\u0007versionS");
   return (chunk) => {

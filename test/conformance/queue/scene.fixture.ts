@@ -11,7 +11,7 @@ export function hint(webhookId: string, more: Partial<WorkHint> = {}): WorkHint 
   return { lane: lane(webhookId), pool: "default", priority: "normal", ...more };
 }
 
-/** Hints of webhooks `name-0`, `name-1`, … */
+/** Creates hints for webhooks `name-0`, `name-1`, … */
 export function hints(name: string, { count, ...more }: Several): WorkHint[] {
   return Array.from({ length: count }, (_, index) => hint(`${name}-${index}`, more));
 }
@@ -24,7 +24,7 @@ interface Several {
 
 export type Handler = WorkConsumer["handle"];
 
-/** Does nothing until it is released. */
+/** A handler that does not complete until the test releases it. */
 export interface HeldHandler {
   readonly handle: Handler;
   /** Completes all current and future hints. */
@@ -77,19 +77,19 @@ export function idsOf(list: readonly WorkHint[]): string[] {
   return list.map((each) => each.lane.webhookId);
 }
 
-/** Waits until the condition holds. */
+/** Resolves when the condition holds. */
 export async function until(what: string, holds: () => boolean): Promise<void> {
   await eventually(what, { ask: () => Promise.resolve(holds()), holds: (answer) => answer });
 }
 
-/** Sends until it is accepted; a queue that was unavailable for a moment may refuse at first. */
+/** Sends until the hints are accepted. A queue that was briefly unavailable may refuse them at first. */
 export async function sent(queue: WorkQueue, list: readonly WorkHint[]): Promise<void> {
   await until("sending is accepted", () => queue.send(list));
 }
 
 /**
- * Sends until all hints are handled, like the reannouncer: hints sent to a queue that was just deleted may be lost with
- * it.
+ * Sends until all hints are handled, as the reannouncer does. Hints sent to a queue that was just deleted may be lost
+ * with it.
  */
 export async function sentUntilHandled(
   queue: WorkQueue,

@@ -22,7 +22,7 @@ import {
 } from "../../../src/ports/shared-state.ts";
 import type { ConfigChange, StoreChange } from "../../../src/ports/store/changes.ts";
 
-/** Slices of a window (domain/rolling-window.ts); those further away are ignored. */
+/** Slices of a window (domain/rolling-window.ts); slices further away are ignored. */
 const slicesMax = 60;
 
 interface Endpoint {
@@ -33,16 +33,16 @@ interface Endpoint {
 }
 
 /**
- * What several engines of one process share, in place of a server. Whoever opens it sees what the others do.
+ * State shared by several engines of one process, in place of a server. All clients see the same data.
  *
  *     const memory = new SharedMemory({ now: () => clock.now() });
  *     const first = memory.open();
  *     const second = memory.open();
- *     memory.disconnect(); // both: calls are refused, watchers are told
+ *     memory.disconnect(); // both: calls are refused, watchers are notified
  *     memory.reconnect(second);
  *     memory.forget(); // as after a flush
  *
- * Calls settle after the current turn of the microtask queue; nothing needs a timer.
+ * Calls settle after the current turn of the microtask queue. No timer is needed.
  */
 export class SharedMemory {
   readonly now: () => number;
@@ -61,7 +61,7 @@ export class SharedMemory {
     return client;
   }
 
-  /** Refuses the calls of one client, or of all. */
+  /** Refuses the calls of one client or of all clients. */
   disconnect(only?: SharedState): void {
     for (const client of this.#clientsOf(only)) client.setAvailable(false);
   }
@@ -70,7 +70,7 @@ export class SharedMemory {
     for (const client of this.#clientsOf(only)) client.setAvailable(true);
   }
 
-  /** Deletes everything stored. */
+  /** Deletes all stored data. */
   forget(): void {
     this.buckets.clear();
     this.endpoints.clear();
@@ -148,7 +148,7 @@ class Client implements SharedState {
     if (isAvailable) this.hear({ kind: "unknown" });
   }
 
-  /** Listeners are notified a moment later, as by a server. */
+  /** Listeners are notified with a delay, as by a server. */
   hear(change: StoreChange): void {
     queueMicrotask(() => {
       for (const listener of this.#listeners) listener(change);

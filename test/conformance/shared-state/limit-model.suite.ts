@@ -12,7 +12,7 @@ import {
 import type { SharedState, TokenGrant } from "../../../src/ports/shared-state.ts";
 import type { OpenSharedState, SharedStateTheme } from "./shared-state.suite.ts";
 
-/** The action of a client, with the connection and the limit used. */
+/** The action of a client, and the connection and limit that it uses. */
 interface Step {
   readonly client: number;
   readonly limit: RateLimitConfig;
@@ -21,7 +21,7 @@ interface Step {
   readonly pauseMs: number;
 }
 
-/** Rates at which nothing is refilled during a run, unless the test advances time. */
+/** Rates so low that nothing is refilled during a run, unless the test advances time. */
 const slow = fc.record({
   requestsPerMinute: fc.constantFrom(1 / 60, 0.001, 0.0123),
   burst: fc.integer({ min: 1, max: 40 }),
@@ -48,7 +48,7 @@ function stepsOf(limits: fc.Arbitrary<RateLimitConfig>): fc.Arbitrary<readonly S
 }
 const neverUsed: RateLimitConfig = { requestsPerMinute: 1, burst: 1 };
 
-/** The same with the domain's rate limit. */
+/** The same calculation with the domain's rate limit. */
 class Model {
   #bucket: RateBucket | null = null;
 
@@ -130,7 +130,7 @@ export const limitModel: SharedStateTheme = (check) => {
           const taken: { from: number; to: number; tokens: number }[] = [];
           let held = 0;
           for (const each of steps) {
-            // Only drawn tokens are returned; anything else would create tokens.
+            // Only tokens that were drawn may be returned; returning more would create tokens.
             const tokens = each.kind === "draw" ? each.tokens : Math.min(each.tokens, held);
             const step = { ...each, limit, tokens };
             await open.pass(open.isTimeDriven ? step.pauseMs : step.pauseMs / 1_000);

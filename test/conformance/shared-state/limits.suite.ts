@@ -3,7 +3,7 @@ import type { RateLimitConfig } from "../../../src/domain/profile.ts";
 import type { SharedState, TokenDraw, TokenGrant } from "../../../src/ports/shared-state.ts";
 import type { SharedStateTheme } from "./shared-state.suite.ts";
 
-/** One token per hour: none is refilled while a test runs. */
+/** One token per hour, so none is refilled while a test runs. */
 const frozen = { requestsPerMinute: 1 / 60, burst: 20 };
 const hour = 3_600_000;
 const key = "tenant-1";
@@ -26,7 +26,7 @@ async function grantedOf(state: SharedState, entry: TokenDraw): Promise<number> 
   return (await draw(state, entry)).granted;
 }
 
-/** Between the remainder after the duration of a test, at most half a minute, and the whole. */
+/** The wait must be at most `whole`, and less than half a minute shorter, because a test may take that long. */
 function assertWait(waitMs: number, whole: number): void {
   assert.ok(Number.isInteger(waitMs) && waitMs <= whole && waitMs > whole - 30_000, `${waitMs} of ${whole}`);
 }
@@ -62,7 +62,7 @@ export const limits: SharedStateTheme = (check) => {
   });
 
   check("waiting for the returned time is enough, and a refilled token is granted", async (state, open) => {
-    // Slow enough for a machine that is busy with other work.
+    // Long enough for a machine that is busy with other work.
     const slow = { requestsPerMinute: 30, burst: 2 };
     assert.equal(await grantedOf(state, drawn(2, slow)), 2);
     const { granted, waitMs } = await draw(state, drawn(1, slow));
@@ -100,7 +100,7 @@ export const limits: SharedStateTheme = (check) => {
     const one = { requestsPerMinute: 1, burst: 1 };
     assert.equal(await grantedOf(state, drawn(1, one)), 1);
     assert.equal(await grantedOf(state, drawn(1, { ...one })), 0);
-    // The bucket is full again in a minute; with a burst of two at this rate, one token is available now.
+    // The bucket is full again in a minute. With a burst of two at this rate, one token is available now.
     assert.equal(await grantedOf(state, drawn(2, { requestsPerMinute: 1, burst: 2 })), 1);
   });
 

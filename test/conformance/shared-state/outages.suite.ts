@@ -5,10 +5,10 @@ import type { SharedStateTheme } from "./shared-state.suite.ts";
 
 const unavailable = { name: "SharedStateUnavailableError" };
 const limit = { requestsPerMinute: 1 / 60, burst: 10 };
-/** A call costs at most half a second; with much other work it takes longer, but it ends. */
+/** A call takes at most half a second. On a busy machine it takes longer, but it ends. */
 const soonMs = 30_000;
 
-/** One call of each kind. */
+/** Makes one call of each kind. */
 const calls: readonly ((state: SharedState) => Promise<unknown>)[] = [
   (state) => state.limits.draw([{ key: "k", limit, tokens: 1 }]),
   (state) => state.limits.giveBack([{ key: "k", limit, tokens: 1 }]),

@@ -5,7 +5,7 @@ import { systemClock } from "../../../src/system/clock.ts";
 import { createSystemRandom } from "../../../src/system/random.ts";
 import type { LogFields, Logger } from "../../../src/ports/telemetry.ts";
 
-/** The Redis that tests on this machine share. */
+/** The Redis server that tests on this machine share. */
 export const sharedRedisUrl = process.env["POSTHORN_TEST_REDIS_URL"] ?? "redis://127.0.0.1:6379";
 
 export interface LogLine {
@@ -14,12 +14,12 @@ export interface LogLine {
   readonly message: string;
 }
 
-/** A unique prefix; keys under it are removed with `removeKeys`. */
+/** Creates a unique prefix; `removeKeys` removes the keys under it. */
 export function newPrefix(): string {
   return `posthorn-test-${randomBytes(9).toString("base64url")}`;
 }
 
-/** Opened as in production, with its log lines. */
+/** A shared state opened as in production, with its log lines. */
 export async function openRedis(options: Partial<RedisSharedStateOptions> & { readonly lines?: LogLine[] }) {
   const { lines = [], ...rest } = options;
   const line =
@@ -38,7 +38,7 @@ export async function openRedis(options: Partial<RedisSharedStateOptions> & { re
   });
 }
 
-/** An operator's connection to inspect keys. */
+/** An administrator's connection, used to inspect keys. */
 export type Operator = Awaited<ReturnType<typeof connectOperator>>;
 
 export async function connectOperator(url: string = sharedRedisUrl) {
@@ -59,7 +59,7 @@ export async function removeKeys(operator: Operator, prefix: string): Promise<vo
   if (keys.length > 0) await operator.del([...keys]);
 }
 
-/** The server's microseconds as Unix ms. */
+/** The server's time as Unix milliseconds, with microsecond precision. */
 export async function serverTime(operator: Operator): Promise<number> {
   const [seconds, microseconds] = await operator.sendCommand<[string, string]>(["TIME"]);
   return Number(seconds) * 1_000 + Number(microseconds) / 1_000;

@@ -7,7 +7,7 @@ import { limits } from "./limits.suite.ts";
 import { outages } from "./outages.suite.ts";
 import { publishes } from "./publishes.suite.ts";
 
-/** Every promise of src/ports/shared-state.ts, checked on one adapter. */
+/** Every guarantee of src/ports/shared-state.ts, checked with one adapter. */
 export function sharedStateConformance(subject: SharedStateSubject): void {
   runThemes(subject, [
     ["limits", limits],
@@ -30,21 +30,21 @@ export interface OpenSharedState {
   readonly state: SharedState;
   /** Opens the same namespace again, as another process would. Closed by `cleanup`. */
   openAnother(): Promise<SharedState>;
-  /** The clock of the shared state, Unix ms. */
+  /** The clock of the shared state, in Unix milliseconds. */
   now(): Promise<number>;
-  /** Lets time pass there. */
+  /** Waits, or advances the clock of the shared state. */
   pass(ms: number): Promise<void>;
-  /** Whether time passes only through `pass`, so that results are exact. */
+  /** Whether the clock advances only through `pass`, so that results are exact. */
   readonly isTimeDriven: boolean;
   /** Makes the shared state unavailable to every client. */
   interrupt(): Promise<void>;
   restore(): Promise<void>;
-  /** Deletes everything stored. */
+  /** Deletes all stored data. */
   forget(): Promise<void>;
   cleanup(): Promise<void>;
 }
 
-/** One topic of the suite: every call of `check` is a test with its own empty shared state. */
+/** One topic of the suite. Every call to `check` is a test with its own empty shared state. */
 export type SharedStateTheme = (check: SharedStateCheck) => void;
 export type SharedStateCheck = (
   promise: string,

@@ -65,7 +65,7 @@ async function newLease(store: Store, { webhookId, tenantId = "a" }: Failing): P
   return only((await publish(store, { event: { tenantId }, deliveries })).leases);
 }
 
-/** An attempt of this delivery, or of a new one, failed. */
+/** Records a failed attempt of this delivery, or of a new one. */
 async function fail(
   store: Store,
   failing: Failing,

@@ -11,7 +11,7 @@ import { SearchBudget } from "../../../src/ports/clock.ts";
 import { firstPage, idsOf, minute, newId, start } from "./scene.fixture.ts";
 import type { StoreTheme } from "./store.suite.ts";
 
-/** Texts that a list of texts might confuse with its own syntax, or with null. */
+/** Strings that could be confused with the syntax of a list of strings, or with null. */
 const oddTexts = ["NULL", "", " ", "{}", "a,b", '"', "\\", '\\"', "ä\n\u{1f600}", "'; --", "[null]"];
 
 async function auditIds(store: Store, filter: object, limit = 100) {
@@ -84,7 +84,10 @@ function eventType(tenantId: string, name: string): EventType {
   return { ...about, tenantId, name, createdAt: start, updatedAt: start };
 }
 
-/** Nulls, upper and lower case, and limits that are just reached: where databases differ most easily. */
+/**
+ * Nulls, upper and lower case, and limits that are just reached: these are the most likely differences between
+ * databases.
+ */
 export const documentEdges: StoreTheme = (check) => {
   check(
     "filters of the audit log compare case, know no wildcards, and skip what is absent",

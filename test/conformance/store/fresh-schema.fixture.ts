@@ -1,14 +1,15 @@
 import type { TestDatabase } from "./postgres-database.fixture.ts";
 
 /**
- * Returns to the rows that the migrations left, in a tenth of the time of running them again. Sequences are restored.
+ * Restores the rows that the migrations created, in a tenth of the time of rerunning the migrations. Sequences are
+ * reset too.
  */
 export interface FreshSchema {
-  /** No connection may exist that remembers the earlier contents. */
+  /** No connection that caches the earlier contents may be open. */
   restore(): Promise<void>;
 }
 
-/** Of a migrated, unused database. */
+/** Takes the rows from a migrated, unused database. */
 export async function keepFresh(database: TestDatabase): Promise<FreshSchema> {
   await database.query(
     `CREATE SCHEMA fresh;
@@ -38,7 +39,7 @@ const restoration = forEachTable(`
       END IF;
     END IF;`);
 
-/** Tables with rows: partitions, not their parents. */
+/** Tables that contain rows: partitions, not their parents. */
 function forEachTable(statements: string): string {
   return `
   DO $$

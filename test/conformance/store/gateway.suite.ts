@@ -66,7 +66,7 @@ const connectionOf = (id: string, sourceId: string): Connection => ({
   updatedAt: start,
 });
 
-/** Its time of arrival. */
+/** The number sets the time of arrival in the ID. */
 const idOf = (number: number) =>
   uuidV7Floor(start + number).replace(/0{4}$/, String(number).padStart(4, "0"));
 
@@ -201,7 +201,7 @@ export const gateway: StoreTheme = (check) => {
       found.push(...numbersOf(page));
     }
     assert.deepEqual([found, page.isCutShort], [[3], false]);
-    // An index serves this, regardless of other rows.
+    // An index is used, so the number of other rows does not matter.
     const ofSource = await search(store, { sourceId: "rare" }, { rowsMax: 10 });
     assert.deepEqual([numbersOf(ofSource), ofSource.isCutShort], [[3], false]);
   });
@@ -272,7 +272,7 @@ export const gateway: StoreTheme = (check) => {
         { ...second, request: requestOf(3, { eventId: second.event.id }) },
       ],
     });
-    // An earlier request, such as a rejected one that is forwarded later, keeps its body.
+    // An earlier request keeps its body, such as a rejected request that is forwarded later.
     assert.deepEqual(await store.gateway.request(idOf(2)), { ...accepted, body: requestOf(2).body });
     assert.equal(await store.gateway.request(idOf(3)), null);
     assert.deepEqual(numbersOf(await search(store, { outcome: "accepted" })), [2]);
@@ -309,7 +309,7 @@ export const gateway: StoreTheme = (check) => {
       forwards: [forward("c1", "held"), forward("c2", "stored")],
     });
     assert.deepEqual([await held("c1"), await held("c2")], [[1, 2, 3], []]);
-    // However old the request is.
+    // Applies regardless of the age of the request.
     await reopened.gateway.forgetRequests({ before: start + 99, bodiesBefore: start + 99, limit: 100 });
     const sent = { result: "stored", detail: "replayed" } as const;
     await reopened.gateway.settleHeld([{ connectionId: "c1", requestId: idOf(1), ...sent }]);
@@ -377,7 +377,7 @@ export const gateway: StoreTheme = (check) => {
           { ...first, answer: answered },
           // Another caller's claim stays unchanged.
           { ...second, answer: { ...answered, key: "cd", token: "9" } },
-          // A repeat of the event stores nothing.
+          // A repeat of an event stores no result.
           { ...publishCommand(nowhere), answer: { ...answered, key: "ef", token: "3" } },
         ],
       });
@@ -478,7 +478,7 @@ export const gateway: StoreTheme = (check) => {
     const filter = { tenantId, webhookIds: [webhookId], states: null };
     const found = await store.problems.search({ filter, now: start + 2, after: null, limit: 10 });
     if (found !== undefined && found.rows.length > 0) assert.equal(found.rows[0]?.kind.statusCode, 503);
-    // A process that acquires the webhook finds nothing to send.
+    // A process that acquires the webhook must find nothing to send.
     const reopened = await open.reopen();
     const { waiting } = await reopened.deliveries.depth();
     assert.equal(waiting.normal, 1, "only the event that nobody sent waits");

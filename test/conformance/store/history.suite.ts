@@ -260,7 +260,7 @@ export const history: StoreTheme = (check) => {
   });
 };
 
-/** Eleven deliveries of as many events over three webhooks; even ones up to 8 succeeded. */
+/** Eleven deliveries, each of a separate event, for three webhooks. Those with even numbers up to 8 succeeded. */
 async function manyDeliveries(
   store: Store,
 ): Promise<{ ids: readonly string[]; eventIds: readonly string[] }> {

@@ -1,4 +1,4 @@
-/** A process that holds deliveries, limited to settling: production code, without sending. */
+/** A process that holds deliveries and can only settle them. Uses production code, but sends nothing. */
 import { createCircuit } from "../../../src/domain/circuit-breaker.ts";
 import type { HolderEvent } from "../../../src/domain/delivery-state.ts";
 import { createHealth } from "../../../src/domain/endpoint-health.ts";
@@ -16,7 +16,7 @@ import type { Telemetry } from "../../../src/ports/telemetry.ts";
 import { noResponseFields, type TransportResult } from "../../../src/ports/transport.ts";
 import { hour, newId } from "./scene.fixture.ts";
 
-/** A receiver's response, and the policy under which it arrived. */
+/** A receiver's response, and the policy that applied when it arrived. */
 export interface Answer {
   readonly status: number;
   readonly retryAfter?: string;
@@ -78,7 +78,7 @@ export class Holder {
     } as unknown as SettleOptions);
   }
 
-  /** Returns what the dispatcher finally receives: `settled`, or `lost`. */
+  /** Returns the result that the dispatcher finally receives: `settled` or `lost`. */
   async answered(delivery: ClaimedDelivery, answer: Answer & { readonly at: number }): Promise<string> {
     const { status, retryAfter, attemptsMax = 9, at } = answer;
     const result: TransportResult = {
@@ -120,7 +120,7 @@ export class Holder {
   }
 }
 
-/** The fields of a flight that settling reads. */
+/** The fields of a flight that the settler reads. */
 function flightOf(
   delivery: ClaimedDelivery,
   { at, attemptsMax }: { readonly at: number; readonly attemptsMax: number },

@@ -70,7 +70,7 @@ export const idempotency: StoreTheme = (check) => {
     const later = { ...other, now: start + minute, claimUntil: start + 3 * minute };
     assert.deepEqual(await store.idempotency.begin(later), { kind: "running" });
     assert.deepEqual(await store.idempotency.begin({ ...later, key: "k2" }), { kind: "claimed" });
-    // It belongs to another caller now.
+    // Another caller holds the claim now.
     await store.idempotency.renew([{ ...claim, key: "k2" }], start + day);
     const last = { ...other, claimToken: "c", key: "k2", now: start + 3 * minute };
     assert.deepEqual(await store.idempotency.begin(last), { kind: "claimed" });

@@ -1,4 +1,4 @@
-/** Events whose deliveries do not fit into one transaction. */
+/** Events with too many deliveries for one transaction. */
 import assert from "node:assert/strict";
 import { fanOutRows } from "../../../src/ports/store/deliveries.ts";
 import type { Store } from "../../../src/ports/store.ts";
@@ -67,7 +67,7 @@ export const largeEvents: StoreTheme = (check) => {
       const part = await store.deliveries.fanOut();
       assert.deepEqual(idsOf(part?.deliveries ?? []), idsOf(command.later.slice(0, fanOutRows)));
       const after = await open.reopen();
-      // A younger event may be written in between.
+      // A newer event may be written in between.
       await publish(after, { deliveries: [{ lane: lane("later-0") }, { lane: lane("ordered", "strict") }] });
       assert.deepEqual(
         idsOf((await after.deliveries.fanOut())?.deliveries ?? []),

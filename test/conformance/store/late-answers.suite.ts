@@ -68,7 +68,10 @@ async function deadLetters(store: Store): Promise<readonly [listed: number, coun
   return [rows.length, (await store.deliveries.depth()).deadLetters.get("default") ?? 0];
 }
 
-/** What the engine does after `ended`: one more attempt, and a state that only an acceptance changes. */
+/**
+ * Reports what the engine reports after `ended`: one more attempt, and a state that changes only if the receiver
+ * accepted.
+ */
 async function report(
   store: Store,
   { lease }: Held,

@@ -36,7 +36,7 @@ export interface CommitPlan {
   readonly settlements: readonly SettlementPlan[];
 }
 
-/** Publishes, and settles with leases that may be void, in one transaction. */
+/** Publishes, and settles with possibly void leases, in one transaction. */
 export class CommitCommand implements Command {
   readonly #plan: CommitPlan;
 
@@ -188,7 +188,7 @@ export interface RetryPlan {
   readonly lane: LanePlan;
 }
 
-/** Retries any delivery manually, often one that must not be retried. */
+/** Retries any delivery manually, often a delivery that must not be retried. */
 export class RetriesCommand implements Command {
   readonly #plans: readonly RetryPlan[];
 
@@ -203,7 +203,7 @@ export class RetriesCommand implements Command {
   async run(model: StoreModel, real: RealStore): Promise<void> {
     const picked = this.#plans.map(({ pick, lane }) => {
       const delivery = pickFrom(model.deliveries, pick);
-      // A delivery stays with its webhook, whose ordering may have changed.
+      // A delivery stays with its webhook, but the webhook's ordering may have changed.
       const webhookId = delivery.lane.webhookId.replace(/-[^-]*$/, "");
       return { delivery, lane: model.lane({ webhookId, ordering: lane.ordering }) };
     });
@@ -250,7 +250,7 @@ export class PassTimeCommand implements Command {
 }
 
 /**
- * Time passes until every lease has expired, so it does not matter whether the adapter keeps leases across a restart.
+ * Advances time until every lease has expired, so it does not matter whether the adapter keeps leases across a restart.
  */
 export class RestartCommand implements Command {
   check(): boolean {
@@ -290,7 +290,7 @@ async function compareDepth(model: StoreModel, real: RealStore): Promise<void> {
   }
 }
 
-/** Deliveries of one priority and due time may come in any order, so they are compared by these fields. */
+/** Deliveries with the same priority and due time may come in any order, so they are compared by these fields. */
 function placeOf(delivery: ModelDelivery | undefined): string {
   return delivery === undefined ? "not claimable" : `${delivery.priority} ${delivery.dueAt}`;
 }

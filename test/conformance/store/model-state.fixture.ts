@@ -8,19 +8,19 @@ export interface ModelDelivery {
   readonly priority: Priority;
   state: DeliveryState;
   dueAt: number;
-  /** Null once it was released, settled or lost in a restart. */
+  /** Null after the lease was released, settled or lost in a restart. */
   lease: { readonly token: Lease; readonly until: number } | null;
 }
 
 let histories = 0;
 
-/** A store without optimizations: a list of deliveries in publish order. */
+/** A store without optimizations: a list of deliveries in the order in which they were published. */
 export class StoreModel {
   readonly deliveries: ModelDelivery[] = [];
-  /** Every lease ever given, including void ones. */
+  /** Every lease ever granted, including void ones. */
   readonly tokens: { readonly delivery: ModelDelivery; readonly token: Lease }[] = [];
   readonly depthBefore: StoreDepth;
-  /** Makes the webhooks of one history differ from those of the next. */
+  /** Distinguishes the webhooks of this history from those of other histories. */
   readonly history: number;
   now: number;
 
@@ -36,7 +36,7 @@ export class StoreModel {
     return { webhookId: `${plan.webhookId}-${this.history}`, ordering: plan.ordering, eventType };
   }
 
-  /** A manual retry: it waits again, in an ordered lane behind all others unless it already waited there. */
+  /** A manual retry: the delivery waits again. In an ordered lane it is queued last, unless it already waited there. */
   retry(delivery: ModelDelivery, lane: LaneKey): void {
     const waited = isWaiting(delivery);
     if (waited && delivery.dueAt <= this.now) return;
@@ -53,7 +53,7 @@ export class StoreModel {
     return isWaiting(delivery) && (delivery.lease === null || delivery.lease.until <= this.now);
   }
 
-  /** Free deliveries of a lane, in the order in which they may be claimed. */
+  /** Unleased deliveries of a lane, in the order in which they may be claimed. */
   freeIn(key: LaneKey): readonly ModelDelivery[] {
     const free = this.deliveries.filter((each) => sameLane(each.lane, key) && this.isFree(each));
     if (key.ordering !== "none") return free;
@@ -64,8 +64,8 @@ export class StoreModel {
   }
 
   /**
-   * Which of the deliveries of one commit are leased at publish. A store that processes share refuses it in an ordered
-   * lane where something waits that the caller does not hold.
+   * Which deliveries of a commit are leased when they are published. A store that several processes share grants no
+   * lease in an ordered lane that has waiting deliveries not held by the caller.
    */
   grantsOf(deliveries: readonly NewDelivery[], store: { readonly shared: boolean }): ReadonlySet<string> {
     const grants = new Set<string>();

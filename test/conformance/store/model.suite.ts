@@ -49,13 +49,16 @@ const commands = [
   fc.constant(new RestartCommand()),
 ];
 
-/** Random histories of commits, claims, releases, retries and restarts, compared with a model that a reader can check by eye. */
+/**
+ * Random histories of commits, claims, releases, retries and restarts, compared with a model that is simple enough to
+ * verify by reading.
+ */
 export const model: StoreTheme = (check) => {
   check("behaves like the model", async (_store, open) => {
     await fc.assert(
       fc.asyncProperty(fc.commands(commands, { maxCommands: 40 }), async (history) => {
         const reopened = await open.reopen();
-        // One store serves all histories: each has its own webhooks, and depth is compared as a difference.
+        // One store serves all histories. Each history has its own webhooks, and depths are compared as differences.
         const state = new StoreModel(start, await reopened.deliveries.depth());
         await fc.asyncModelRun(() => ({ model: state, real: { store: reopened, open } }), history);
         assert.ok(true);

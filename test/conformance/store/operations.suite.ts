@@ -4,7 +4,7 @@ import type { Page, Store } from "../../../src/ports/store.ts";
 import { idsOf, newId, start } from "./scene.fixture.ts";
 import type { StoreTheme } from "./store.suite.ts";
 
-/** The operation after an update. */
+/** Returns the operation after an update. */
 async function updated(store: Store, changed: BatchOperation): Promise<BatchOperation> {
   assert.equal(await store.operations.update(changed), true);
   return { ...changed, revision: changed.revision + 1 };

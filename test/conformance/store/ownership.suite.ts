@@ -32,7 +32,7 @@ async function webhookWithWork(store: Store, deliveries = 1): Promise<string> {
   return webhook.id;
 }
 
-/** Two openings of the same data represent two workers. */
+/** The same data is opened twice to represent two workers. */
 export const ownership: StoreTheme = (check) => {
   check("a webhook with work has one owner, with its lanes and an owner epoch", async (store, open) => {
     const other = await another(open);

@@ -18,7 +18,7 @@ after(async () => {
   await database.drop();
 });
 
-/** Without a direct connection: neither notifications nor named statements. */
+/** Without a direct connection, there are neither notifications nor named statements. */
 const openHere = () =>
   openPostgresStore({
     url: pooler.url,
@@ -49,8 +49,7 @@ runThemes(
       };
     },
   },
-  // A pooler breaks everything that relies on a session, in any statement: the model and these topics use all
-  // statements.
+  // A pooler breaks every statement that relies on a session. The model and these topics together use all statements.
   [
     ["publish and deduplication", publishing],
     ["leases and their tokens", leases],

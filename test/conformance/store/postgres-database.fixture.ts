@@ -2,15 +2,15 @@ import { randomBytes } from "node:crypto";
 import { userInfo } from "node:os";
 import pg from "pg";
 
-/** A separate database for one test file, dropped at the end, even after failed tests. */
+/** A separate database for one test file. It is dropped at the end, even if tests failed. */
 export interface TestDatabase {
   readonly url: string;
-  /** Runs statements as an operator would. */
+  /** Runs statements as an administrator would. */
   query(sql: string): Promise<readonly Record<string, unknown>[]>;
   drop(): Promise<void>;
 }
 
-/** Creates a database on the server for tests. */
+/** Creates a database on the test server. */
 export async function createTestDatabase(template?: string): Promise<TestDatabase> {
   const server = await testServer();
   const name = `posthorn_test_${randomBytes(6).toString("hex")}`;
@@ -29,8 +29,8 @@ export async function createTestDatabase(template?: string): Promise<TestDatabas
 let server: Promise<string> | null = null;
 
 /**
- * The URL of a database on the server for tests: that of `POSTHORN_TEST_DATABASE_URL`, which the test runner sets, or the
- * local server as a user who can log in. Rejects if there is none.
+ * The URL of a database on the test server: `POSTHORN_TEST_DATABASE_URL`, which the test runner sets, or the local
+ * server with a user that can log in. Rejects if there is none.
  */
 export function testServer(): Promise<string> {
   server ??= findServer();

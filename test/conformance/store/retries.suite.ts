@@ -1,4 +1,4 @@
-/** Manual retries keep the delivery: it waits again, with its id, its attempts and its position in the history. */
+/** A manual retry keeps the delivery: it waits again, with the same ID, attempts and position in the history. */
 import assert from "node:assert/strict";
 import type { DeliveryProgress } from "../../../src/domain/delivery.ts";
 import type { Store } from "../../../src/ports/store.ts";
@@ -43,7 +43,7 @@ async function read(store: Store, id: string): Promise<StoredDelivery> {
   return stored;
 }
 
-/** A delivery with one failed attempt that ended this way. */
+/** A delivery with one failed attempt that ended it in this way. */
 async function ended(
   store: Store,
   progress: Partial<DeliveryProgress> = dead,
@@ -274,7 +274,7 @@ export const retries: StoreTheme = (check) => {
     const id = await ended(store);
     const expire = (now: number) =>
       runToEnd(() => store.upkeep.expire({ now, limit: 2, ageMsByWebhook: new Map(), ageMsDefault: hour }));
-    // The sweep has passed its position.
+    // Moves the sweep past the position of the delivery.
     for (let count = 0; count < 3; count += 1) await publishSettled(store, {}, {});
     for (let rounds = 0; rounds < 3; rounds += 1) assert.equal(await expire(later - 1), 0);
     await retry(store, id, { at: later });
@@ -310,7 +310,7 @@ export const retries: StoreTheme = (check) => {
     const { event, deliveries: copied } = await publishSettled(store, {}, {});
     const copy = newDelivery({ replayOf: only(copied).id, operationId });
     await requeue(store, { eventId: event.id, deliveries: [copy] });
-    // A single retry keeps the operation. A delivery that is already due belongs to the latest operation.
+    // A single retry does not change the operation. A delivery that is already due belongs to the latest operation.
     await retry(store, second.id, { at: later });
     const [due = ""] = ids.slice(4);
     await retry(store, due, { at: later });

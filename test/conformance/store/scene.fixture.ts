@@ -34,7 +34,7 @@ export const firstPage: PageRequest = { limit: 100, before: null, offset: 0 };
 
 let made = 0;
 
-/** A UUIDv7 that no other call returned; later ones sort later. */
+/** A UUIDv7 that no other call has returned. The IDs of later calls sort later. */
 export function newId(): string {
   made += 1;
   const time = (start + made).toString(16).padStart(12, "0");
@@ -142,7 +142,7 @@ export async function commit(store: Store, batch: Partial<CommitBatch>): Promise
   });
 }
 
-/** The parts of a publish; every delivery belongs to the one event. */
+/** The parts of a publish. All deliveries belong to the same event. */
 export interface Publication {
   readonly event?: Partial<NewEvent>;
   readonly deliveries?: readonly Partial<NewDelivery>[];
@@ -161,7 +161,7 @@ export interface Published {
   readonly event: NewEvent;
   readonly deliveries: readonly NewDelivery[];
   readonly result: PublishResult;
-  /** The ids of an accepted publish; empty otherwise. */
+  /** The IDs of an accepted publish; empty if it was not accepted. */
   readonly leases: readonly Lease[];
 }
 
@@ -176,7 +176,7 @@ export async function requeue(store: Store, command: RequeueCommand): Promise<Re
   return only((await commit(store, { requeues: [command] })).requeues);
 }
 
-/** A manual retry of a delivery of `webhook-1` at a time. */
+/** Retries a delivery of `webhook-1` manually at the given time. */
 export async function retry(
   store: Store,
   deliveryId: string,
@@ -233,7 +233,7 @@ export async function claim(
   return only(await store.deliveries.claim([request]));
 }
 
-/** A publish whose only delivery was claimed and settled with these fields. */
+/** A publish whose only delivery was claimed, and settled with these fields. */
 export async function publishSettled(
   store: Store,
   publication: Publication,
@@ -249,7 +249,7 @@ export async function publishSettled(
   return published;
 }
 
-/** Runs upkeep steps until one reports that there is no more; returns the number of changed rows. */
+/** Runs upkeep steps until one reports that no rows are left. Returns the number of changed rows. */
 export async function runToEnd(
   step: () => Promise<{ readonly changed: number; readonly more: boolean }>,
 ): Promise<number> {

@@ -1,4 +1,4 @@
-/** The results of a search, defined simply: for the suite, and for the store of the simulation. */
+/** Defines the results of a search in a simple way, for the suite and for the simulated store. */
 import { Buffer } from "node:buffer";
 import { matches } from "../../../src/domain/event-type.ts";
 import type { EventSummary, StoredDelivery } from "../../../src/ports/store/history.ts";
@@ -21,7 +21,7 @@ export function comparedIn(order: DeliverySearch["order"], a: StoredDelivery, b:
   return a.progress.dueAt - b.progress.dueAt || a.position - b.position;
 }
 
-/** Every filter except the idempotency key, which a delivery does not have. */
+/** Checks every filter except the idempotency key, which a delivery does not have. */
 export function fulfils(row: StoredDelivery, filter: DeliveryFilter): boolean {
   return hasColumns(row, filter) && hasStatus(row, filter) && hasText(row, filter);
 }
@@ -62,7 +62,7 @@ function hasText({ lastAttempt: last }: StoredDelivery, { errorText: text }: Del
   );
 }
 
-/** Finds every event. */
+/** A filter that matches every event. */
 export function eventSearchOf({
   rowsMax = 1_000_000,
   limit = 100,
@@ -77,7 +77,7 @@ export function eventSearchOf({
   return { filter: { ...everyEvent, ...filter }, after, limit, budget };
 }
 
-/** Every filter except the idempotency key, which may belong to another event by now. */
+/** Checks every filter except the idempotency key, which may belong to a different event by now. */
 export function eventFulfils(
   event: EventSummary,
   { filter, body }: { readonly filter: EventFilter; readonly body: Uint8Array | null },

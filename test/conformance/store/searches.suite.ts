@@ -277,7 +277,7 @@ function searchOf(terms: SearchTerms): DeliverySearch {
   return { filter, order, after, limit, budget };
 }
 
-/** All pages in sequence. */
+/** All pages, concatenated. */
 async function searched(
   store: Store,
   terms: SearchTerms & { readonly limit: number },
@@ -325,7 +325,7 @@ const filters: readonly Partial<DeliveryFilter>[] = [
 
 const types = ["order.paid", "order.made.again", "orders", "user", "posthorn.test"];
 
-/** The outcomes of a delivery, in sequence. */
+/** The possible outcomes of a delivery, assigned in sequence. */
 const ends: readonly ((attempt: number) => {
   readonly progress: DeliveryProgress;
   readonly attempt: AttemptRecord;

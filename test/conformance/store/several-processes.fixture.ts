@@ -7,7 +7,7 @@ export function ownershipOf(store: Store): OwnershipStore {
   return store.ownership;
 }
 
-/** The same data opened again, as by another process. */
+/** Opens the same data again, as another process would. */
 export async function another(open: OpenStore): Promise<Store> {
   if (open.openAnother === undefined) throw new Error("the subject says that it can be shared");
   return open.openAnother();

@@ -30,7 +30,7 @@ import type { StoreTheme } from "./store.suite.ts";
 const free = lane("webhook-1");
 const strict = lane("webhook-1", "strict");
 
-/** Two openings of the same data represent two processes. */
+/** The same data is opened twice to represent two processes. */
 export const sharing: StoreTheme = (check) => {
   check("WDS-219 no delivery is claimed twice, and none is missed", async (store, open) => {
     const other = await another(open);

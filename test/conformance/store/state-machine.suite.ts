@@ -1,4 +1,4 @@
-/** Executes every row of the table in docs/state-machine.md with the production code for it. */
+/** Executes every row of the table in docs/state-machine.md with the production code that implements it. */
 import assert from "node:assert/strict";
 import { deliveryStates, type DeliveryState } from "../../../src/domain/delivery.ts";
 import { type TableRow, tableRows } from "../../../src/domain/delivery-table.fixture.ts";
@@ -21,27 +21,27 @@ import {
 import type { StoreTheme } from "./store.suite.ts";
 import { listDeadLetters } from "../../listed-deliveries.ts";
 
-/** A delivery in the state of a row. */
+/** A delivery in the state that a row describes. */
 interface Subject {
   readonly store: Store;
   readonly holder: Holder;
   readonly id: string;
   readonly eventId: string;
   readonly webhookId: string;
-  /** When it was published. */
+  /** When the delivery was published. */
   readonly since: number;
-  /** As its holder knows it, from before another actor ended it; null without a holder. */
+  /** The delivery as its holder claimed it, before another actor ended it; null if it has no holder. */
   readonly claimed: ClaimedDelivery | null;
 }
 
 type Step = (subject: Subject) => Promise<unknown>;
 
-/** Beyond every lease and every age here. */
+/** Longer than every lease and every maximum age here. */
 const muchLaterMs = day;
 
 type TimedAnswer = Answer & { readonly afterMs: number };
 
-/** Responses for each text of the column "When", with their time. */
+/** Responses for each value of the column "When", with the time at which they arrive. */
 const answers: Readonly<Record<string, readonly TimedAnswer[]>> = {
   accepted: [{ status: 204, afterMs: 5 }],
   terminal: [{ status: 422, afterMs: 5 }],
@@ -70,19 +70,19 @@ const deleteWebhook: Step = async ({ store, webhookId, since }) => {
   await store.upkeep.cancelWebhook({ webhookId, now: since + 5, limit: 10 });
 };
 
-/** Refused during a lease. */
+/** Refused while the delivery is leased. */
 const retryByHand: Step = async ({ store, id, webhookId, since }) => {
   const result = await retry(store, id, { lane: lane(webhookId), at: since + muchLaterMs });
   assert.equal(result.kind, "accepted");
 };
 
-/** The same, before its next request is due. */
+/** A manual retry before the delivery's next request is due. Refused while the delivery is leased. */
 const retryEarly: Step = async ({ store, id, webhookId, since }) => {
   const result = await retry(store, id, { lane: lane(webhookId), at: since - 1 });
   assert.equal(result.kind, "accepted");
 };
 
-/** Refused during a lease. */
+/** Refused while the delivery is leased. */
 function endedByHand(event: EndCommand["event"]): Step {
   return async ({ store, id, since }) => {
     const command = { event, tenantId: "default", ids: [id], now: since + muchLaterMs };
@@ -108,7 +108,7 @@ function answered(answer: TimedAnswer): Step {
   };
 }
 
-/** Every way in which production performs a row. */
+/** Every way in which production code performs a row. */
 function waysOf({ state, event, when }: TableRow): readonly Step[] {
   const waits = state === "pending" || state === "failed";
   const free =
@@ -147,7 +147,7 @@ type Arrival = (place: Place) => Promise<Subject>;
 
 type Place = Pick<Subject, "store" | "since">;
 
-/** The ways into each state that leave a holder behind, if possible. */
+/** The ways to reach each state. They leave a holder behind where that is possible. */
 const arrivals: Readonly<Record<DeliveryState, readonly Arrival[]>> = {
   pending: [held],
   failed: [
@@ -248,7 +248,7 @@ function reasonOf({ reason }: TableRow, before: string | null): RegExp {
 export const stateMachine: StoreTheme = (check) => {
   for (const state of deliveryStates) {
     check(`a delivery that is ${state} changes as docs/state-machine.md says`, async (store) => {
-      // Time advances, because upkeep does not look back.
+      // Time must advance, because upkeep does not scan earlier times again.
       let since = start;
       for (const row of tableRows().filter((each) => each.state === state)) {
         const ways = waysOf(row);

@@ -72,7 +72,7 @@ export const statisticsOfEnds: StoreTheme = (check) => {
   });
 };
 
-/** Ends without a settlement, by which reader finds them. */
+/** Deliveries that ended without a settlement, by the reader that finds them. */
 async function endings(store: Store, of: StatisticsQuery["of"]): Promise<Record<string, object>> {
   const { rows } = await store.statistics.read({
     kind: "delivery",

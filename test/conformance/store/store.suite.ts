@@ -39,7 +39,7 @@ import { futureTimes } from "./future-times.suite.ts";
 import { webhookHistories } from "./webhook-history.suite.ts";
 import { webhooks } from "./webhooks.suite.ts";
 
-/** Every promise of src/ports/store.ts, checked on one adapter; `without` omits topics. */
+/** Every guarantee of src/ports/store.ts, checked with one adapter; `without` omits topics. */
 export function storeConformance(
   subject: StoreSubject,
   { without = [] }: { readonly without?: readonly string[] } = {},
@@ -93,7 +93,7 @@ export function storeConformance(
 /** An adapter under test. */
 export interface StoreSubject {
   readonly name: string;
-  /** Why two openings of the same data cannot work at the same time; null if they can. */
+  /** Why two openings of the same data cannot be used concurrently; null if they can. */
   readonly cannotShare: string | null;
   /** A new, empty store. */
   open(): Promise<OpenStore>;
@@ -108,11 +108,13 @@ export interface OpenStore {
   cleanup(): Promise<void>;
 }
 
-/** One topic of the suite: every call of `check` is a test with its own empty store. */
+/** One topic of the suite. Every call to `check` is a test with its own empty store. */
 export type StoreTheme = (check: StoreCheck) => void;
 export type StoreCheck = (promise: string, body: (store: Store, open: OpenStore) => Promise<void>) => void;
 
-/** Topics marked `shared` are about several processes; an adapter with a single owner declares why it lacks them. */
+/**
+ * Topics marked `shared` concern several processes. An adapter with a single owner states why it does not support them.
+ */
 export type ThemeEntry = readonly [name: string, theme: StoreTheme, needs?: "shared"];
 
 export function runThemes(subject: StoreSubject, themes: readonly ThemeEntry[]): void {
@@ -120,7 +122,7 @@ export function runThemes(subject: StoreSubject, themes: readonly ThemeEntry[]):
     for (const [name, theme, needs] of themes) {
       const { cannotShare } = subject;
       if (needs === "shared" && cannotShare !== null) {
-        // One line for the topic, because every promise would give the same reason.
+        // One line for the whole topic, because every check would give the same reason.
         test(`${name}: all checks of the topic`, (t) => t.skip(cannotShare));
         continue;
       }

@@ -3,16 +3,16 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
 /**
- * A small pooler in transaction mode, for servers that trust clients: a client keeps a server connection only until its
- * transaction ends, and gets another one for the next. So everything that relies on session state breaks. It can also
- * cut a client off at the moment of a commit.
+ * A small pooler in transaction mode, for servers that trust clients. A client keeps a server connection only until its
+ * transaction ends, and gets another one for the next transaction. Everything that relies on session state therefore
+ * breaks. The pooler can also disconnect a client during a commit.
  */
 export interface TransactionPooler {
-  /** The given URL, through the pooler. */
+  /** The given URL, routed through the pooler. */
   readonly url: string;
   /**
-   * Cuts the next client that commits several statements, or a new event: before the server receives it, or after it
-   * has answered.
+   * Disconnects the next client that commits several statements or a new event: either before the server receives the
+   * commit, or after the server has responded.
    */
   cutNextCommit(when: "before" | "after"): void;
   close(): Promise<void>;
@@ -46,7 +46,7 @@ const sync = 0x53;
 const keyData = 0x4b;
 const terminate = 0x58;
 
-/** Fewer than a store has, so that it must share them. */
+/** Fewer connections than a store has, so that the store must share them. */
 const serversMax = 4;
 
 interface PooledServer {
@@ -57,10 +57,10 @@ interface PooledServer {
 interface PooledClient {
   readonly socket: Socket;
   server: PooledServer | null;
-  /** Data that arrived while it waited for a server. */
+  /** Data that arrived while the client waited for a server connection. */
   readonly held: Buffer[];
   isCutAfterCommit: boolean;
-  /** Of the running transaction. */
+  /** Number of statements in the running transaction. */
   statements: number;
 }
 
@@ -71,7 +71,7 @@ class Pooler {
   readonly #waiting: PooledClient[] = [];
   readonly #sockets = new Set<Socket>();
   #servers = 0;
-  /** The server's greeting to a new client, repeated to all later ones. */
+  /** The server's startup messages for a new client, repeated to all later clients. */
   #greeting: Buffer | null = null;
 
   constructor(target: URL) {
@@ -95,7 +95,8 @@ class Pooler {
       }),
     );
     socket.on("close", () => {
-      // In mid-transaction: as with a real pooler, the server must not be given to another client.
+      // The client left during a transaction. Like a real pooler, this one must not give the server connection to
+      // another client.
       client.server?.socket.destroy();
       const at = this.#waiting.indexOf(client);
       if (at >= 0) this.#waiting.splice(at, 1);
@@ -136,7 +137,7 @@ class Pooler {
     client.server?.socket.write(message);
   }
 
-  /** The server that has been idle longest is used first, so a client rarely gets the same one twice. */
+  /** The server connection that has been idle longest is used first, so a client rarely gets the same one twice. */
   #assign(): void {
     while (this.#waiting.length > 0) {
       const server = this.#free.shift();
@@ -201,7 +202,7 @@ class Pooler {
   }
 }
 
-/** Like poolers: each client gets its own process number and key, which are not a server's. */
+/** As with real poolers, each client gets its own process number and key, which are not those of a server process. */
 function withOwnKey(greeting: Buffer): Buffer {
   const own = Buffer.from(greeting);
   const at = own.indexOf(Buffer.from([keyData, 0, 0, 0, 12]));
@@ -209,7 +210,7 @@ function withOwnKey(greeting: Buffer): Buffer {
   return own;
 }
 
-/** Splits a stream into messages. The first one of a client has no type. */
+/** Splits a stream into messages. The first message of a client has no type byte. */
 function messageReader(isTyped: boolean, handle: (message: Buffer) => void): (data: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   let typed = isTyped;

@@ -128,7 +128,7 @@ export const webhooks: StoreTheme = (check) => {
     assert.equal(await store.webhooks.findBySecretDigest("d"), null);
     assert.equal(await store.webhooks.hasSecrets(), false);
     assert.deepEqual(await store.webhooks.deletedWithWork(), [webhook.id]);
-    // Changes that were in flight when it was deleted.
+    // Changes that were in flight when the webhook was deleted.
     await store.webhooks.save(webhook, { secrets: [secret("d")] });
     assert.deepEqual(await store.webhooks.page(null, 5), []);
     assert.equal(await store.webhooks.findBySecretDigest("d"), null);

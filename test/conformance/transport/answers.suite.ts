@@ -1,4 +1,4 @@
-/** Which parts of a response are kept, and which requests have content. */
+/** Which parts of a response are stored, and which requests have content. */
 import { strict as assert } from "node:assert";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
@@ -181,7 +181,7 @@ export function answerSuite(name: string, create: CreateTransport): void {
       await inFlight;
       for (let sent = 0; sent < 2; sent++) await transport.send(request);
       assert.equal(queries, 2);
-      // Neither the connection of the 421 nor the one in use at the time serves another request.
+      // Neither the connection that received the 421 nor the one that was in use at the time serves another request.
       assert.deepEqual(
         receiver.requests.map(({ connectionId }) => connectionId),
         [1, 2, 3, 3],

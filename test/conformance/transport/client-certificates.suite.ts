@@ -1,4 +1,4 @@
-/** Mutual TLS: which certificate is shown, and that no connection or TLS session of one identity serves another. */
+/** Mutual TLS: which certificate is presented, and that no connection or TLS session of one identity serves another. */
 import { strict as assert } from "node:assert";
 import { createPrivateKey } from "node:crypto";
 import { once } from "node:events";
@@ -21,7 +21,7 @@ const names = { localhost: () => ["127.0.0.1"] };
 interface Seen {
   /** Common name of the client's certificate. */
   readonly client: string;
-  /** Counted from 1. */
+  /** Number of the connection, starting at 1. */
   readonly connection: number;
   readonly resumed: boolean;
 }
@@ -79,7 +79,8 @@ export function clientCertificateSuite(name: string, create: CreateTransport): v
         const { receiver, transport } = await start(t, create);
         const send = () => transport.send({ ...request, origin: receiver.origin });
         let result = await send();
-        // The request may meet the closed socket, and the following reset may overtake the alert that gives the reason.
+        // The request may reach the closed socket, and the reset that follows may overtake the alert that gives the
+        // reason.
         while (categoryOf(result) === "network") result = await send();
         assert.deepEqual(result.observation, { kind: "failure", category: "ssl", requestSent: true });
         checkMessage(result, /certificate required/);

@@ -1,4 +1,4 @@
-/** The contents of the first flight of a TLS connection, read off the wire. */
+/** The contents of the first flight of a TLS connection, as sent over the wire. */
 import { strict as assert } from "node:assert";
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
@@ -10,7 +10,7 @@ import { startReceiver } from "../../peers/receiver.ts";
 import { loopbackOnly, testRequest } from "./transport.suite.ts";
 import type { CreateTransport } from "./transport.suite.ts";
 
-/** RFC 8446, 4.2. */
+/** Extension types from RFC 8446, 4.2. */
 const extensions = { preSharedKey: 41, earlyData: 42 };
 const connectionsMax = 10;
 
@@ -29,7 +29,7 @@ export function earlyDataSuite(name: string, create: CreateTransport): void {
       t.after(() => transport.close());
       const resumed = (): boolean =>
         relay.hellos.some((hello) => extensionsOf(hello).includes(extensions.preSharedKey));
-      // The session ticket may arrive after the response, so one more connection may be needed.
+      // The session ticket may arrive after the response, in which case one more connection is needed.
       while (!resumed() && relay.hellos.length < connectionsMax) {
         const result = await transport.send({ ...testRequest, origin: `https://localhost:${relay.port}` });
         assert.equal(result.observation.kind, "response");

@@ -1,4 +1,4 @@
-/** What a transport must not connect to: by literal, by name, and by the address of the socket. */
+/** What a transport must not connect to: by IP literal, by name, and by the address of the socket. */
 import { strict as assert } from "node:assert";
 import { describe, it } from "node:test";
 import { createAddressPolicy } from "../../../src/domain/egress/address-policy.ts";

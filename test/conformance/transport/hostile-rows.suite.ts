@@ -182,7 +182,7 @@ const malformed: readonly HostileRow[] = [
   },
 ];
 
-/** Unusual, but allowed or harmless. */
+/** Unusual behaviour that is allowed or harmless. */
 const odd: readonly HostileRow[] = [
   {
     title: "sends more than its Content-Length",

@@ -1,4 +1,4 @@
-/** HTTP/2 by opt-in: what is sent, what a stream may do to a response, and which requests share its connections. */
+/** Opt-in HTTP/2: what is sent, what a stream may do to a response, and which requests share its connections. */
 import { strict as assert } from "node:assert";
 import { describe, it, type TestContext } from "node:test";
 import type { AttemptObservation } from "../../../src/domain/classify.ts";
@@ -104,7 +104,7 @@ const others: readonly FrameRow[] = [
     title: "a flood of pings is cut",
     behave: answeringFrames([], { afterwards: "flood" }),
     expected: broken,
-    // nghttp2 may notice before the limit is reached.
+    // nghttp2 may detect the flood before the limit is reached.
     message: /bytes without a complete response head|Flooding was detected/,
   },
   {
@@ -155,7 +155,8 @@ export function http2Suite(name: string, create: CreateTransport): void {
       assert.deepEqual((await transport.send({ ...request, origin: peer.origin })).observation, ok);
       accepting = false;
       const before = peer.connectionCount;
-      // The idle connection accepts no further request of this peer, so it counts as hanging: use another origin.
+      // The idle connection accepts no further requests of this peer, which would count as hanging. A new transport is
+      // therefore used.
       const fresh = create({ policy: loopbackOnly, names: localhost, ca: testAuthority });
       t.after(() => fresh.close());
       const refused = await fresh.send({ ...request, origin: peer.origin });

@@ -1,13 +1,13 @@
 /**
- * A sender thread asks the test, and waits for the answer: tests judge addresses and resolve names with their own
- * functions, which cannot be sent to a thread.
+ * A sender thread sends a question to the test and waits for the answer. Tests judge addresses and resolve names with
+ * their own functions, which cannot be sent to a thread.
  */
 import { BroadcastChannel, receiveMessageOnPort } from "node:worker_threads";
 import type { MessagePort } from "node:worker_threads";
 
 export interface QuestionLine {
   readonly channel: string;
-  /** Count of answers, or `hungUp`. */
+  /** Number of answers so far, or `hungUp`. */
   readonly answered: Int32Array<SharedArrayBuffer>;
 }
 
@@ -21,7 +21,7 @@ type Answer = { readonly value: unknown } | { readonly code: string };
 let lines = 0;
 const hungUp = -1;
 
-/** The test's side: answers each question with the function of its name. */
+/** The test's side: answers each question with the function of that name. */
 export function answerQuestions(functions: Readonly<Record<string, (argument: string) => unknown>>): {
   readonly settings: QuestionLine;
   close(): void;

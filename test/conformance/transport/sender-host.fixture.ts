@@ -1,5 +1,5 @@
 // The thread of the conformance suites. It serves one transport after another, because starting a thread for each of a
-// hundred costs more than everything else they do.
+// hundred transports costs more than all other steps.
 
 import { type MessagePort, parentPort } from "node:worker_threads";
 import type { AddressJudgement } from "../../../src/domain/egress/address-policy.ts";

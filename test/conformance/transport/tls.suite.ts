@@ -1,4 +1,7 @@
-/** Certificates are always verified, against the name. A receiver that fails gets no byte of the request. */
+/**
+ * Certificates are always verified, and their name must match. A receiver whose certificate fails gets no byte of the
+ * request.
+ */
 import { strict as assert } from "node:assert";
 import { describe, it } from "node:test";
 import {

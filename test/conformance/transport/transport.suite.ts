@@ -1,5 +1,5 @@
 /**
- * What every transport must do, over real sockets. Run by `<adapter>.test.ts` in the same folder.
+ * What every transport must do, with real sockets. Run by `<adapter>.test.ts` in the same folder.
  *
  * The rows about hostile receivers all check the same four things: the report, that it arrives in time, that only a
  * bounded number of bytes was read, and that another receiver was served throughout.
@@ -25,7 +25,7 @@ import { type Receiver, startReceiver } from "../../peers/receiver.ts";
 
 export interface TransportSetup {
   readonly policy: Pick<AddressPolicy, "judge">;
-  /** Addresses by name, replacing the system's. A function is called at each query. */
+  /** Addresses by host name, replacing the system's resolver. A function is called for each query. */
   readonly names?: Readonly<Record<string, () => readonly string[]>>;
   readonly ca?: string;
 }
@@ -39,14 +39,14 @@ export const loopbackOnly: Pick<AddressPolicy, "judge"> = {
       : { allowed: false, addressClass: "private", reason: "not loopback" },
 };
 
-/** For a busy machine; an unbounded read takes forever. */
+/** Slack for a busy machine. An unbounded read would never end. */
 const slackMs = 15_000;
-/** The kernel's socket buffers on both sides count as written. */
+/** Bytes in the kernel's socket buffers on both sides count as written. */
 const floodBytesMax = 12 * 1024 * 1024;
 
-/** For rows about the deadline. */
+/** Deadline for the rows that test the deadline. */
 export const deadlineMs = 2_000;
-/** For all others: only a stalled machine would reach it. */
+/** Deadline for all other rows. Only a stalled machine would reach it. */
 const patientMs = 60_000;
 
 export const testRequest = {
@@ -62,16 +62,16 @@ export const testRequest = {
 export interface HostileRow {
   readonly title: string;
   readonly behave: Behaviour;
-  /** Several when the outcome depends on which side is faster. */
+  /** Several if the outcome depends on which side is faster. */
   readonly expected: AttemptObservation | readonly AttemptObservation[];
-  /** The receiver's behaviour is within bounds, so the connection may stay open. */
+  /** Set if the receiver's behaviour is within bounds, so that the connection may stay open. */
   readonly mayKeepConnection?: boolean;
   readonly message?: RegExp;
   readonly tls?: NonNullable<HostileOptions["tls"]>;
   readonly hostname?: string;
 }
 
-/** One row against a hostile receiver, while the same transport serves a healthy one. */
+/** Tests one row with a hostile receiver while the same transport serves a healthy one. */
 export function hostileTest(row: HostileRow, create: CreateTransport, ca?: string): void {
   it(row.title, async () => {
     const setup = ca === undefined ? {} : { ca, names: { localhost: () => ["127.0.0.1"] } };
@@ -96,8 +96,9 @@ export function hostileTest(row: HostileRow, create: CreateTransport, ca?: strin
 }
 
 /**
- * Only a row about the deadline may reach it, however busy the machine is. If the deadline came before this machine had
- * sent the request, the result says nothing about the receiver, and the next deadline is longer.
+ * Only a row about the deadline may reach the deadline, however busy the machine is. If the deadline passed before this
+ * machine had sent the request, the result says nothing about the receiver. The request is then repeated with a longer
+ * deadline.
  */
 export async function sentInTime(
   transport: Transport,
@@ -141,7 +142,7 @@ async function withPeers(
   assert.equal(transport.openSockets(), 0);
 }
 
-/** Sends to a healthy receiver one request after another until stopped; resolves to the slowest of them. */
+/** Sends requests to a healthy receiver one after another until stopped; resolves with the duration of the slowest. */
 function keepSending(transport: Transport, origin: string): { stop(): Promise<number> } {
   let stopped = false;
   let slowestMs = 0;

@@ -1,5 +1,5 @@
-// What an application does with both packages, with nothing but what the web platform has: it publishes, reads, is
-// refused, and receives. Every runtime runs it.
+// What an application does with both packages, using only features of the web platform: it publishes, reads, is
+// refused, and receives. It runs on every runtime.
 import { ApiError, createClient } from "@posthorn/client";
 import { Outbox } from "@posthorn/client/outbox";
 import { createReceiver, standardWebhooks } from "@posthorn/receiver";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { type Manifest, root } from "../built-package.fixture.ts";
 
-/** Output or response of the application in every runtime. */
+/** The expected output or response of the application on every runtime. */
 export const works = {
   isThere: true,
   code: "invalid_request",
@@ -12,7 +12,10 @@ export const works = {
   handled: [1],
 };
 
-/** `entry` with the application and both packages as one module; a Node-only module would stop the bundler. */
+/**
+ * Bundles `entry` with the application and both packages into one module. A module that only Node has would stop the
+ * bundler.
+ */
 export async function bundled(entry: string): Promise<string> {
   const { outputFiles } = await build({
     stdin: { contents: entry, resolveDir: import.meta.dirname },
@@ -26,7 +29,7 @@ export async function bundled(entry: string): Promise<string> {
   return outputFiles[0]?.text ?? "";
 }
 
-/** Every entry of a package with its source file. */
+/** Every entry point of a package and its source file. */
 function sourcesOf(name: string): Record<string, string> {
   const manifest = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8")) as Manifest;
   return Object.fromEntries(

@@ -6,7 +6,7 @@ import type { PublishInput } from "../../../src/features/services.ts";
 import { type EngineWorld, openEngineWorld } from "../../scenarios/engine-world.fixture.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../receiver.ts";
 
-/** The SDK of the CloudEvents project reads messages of the profile `cloudevents`, in both content modes. */
+/** The SDK of the CloudEvents project reads messages of the `cloudevents` profile in both content modes. */
 let world: EngineWorld;
 let receiver: Receiver;
 

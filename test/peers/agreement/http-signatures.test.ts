@@ -1,4 +1,4 @@
-// HTTP Message Signatures (RFC 9421) and an independent implementation.
+// HTTP Message Signatures (RFC 9421), compared with an independent implementation.
 
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -35,7 +35,7 @@ const components = ["@method", "@target-uri", "content-type", "content-digest", 
 const requests = fc.record(
   {
     method: fc.constantFrom("POST", "PUT"),
-    // The peer normalises addresses; a sender has normalised ones.
+    // The peer library normalises addresses; a sender's addresses are already normalised.
     targetUri: webUrls.map((url) => new URL(url).href),
     contentType: fc.stringMatching(/^[a-z]{1,8}\/[a-z+.-]{1,8}(?:; ?[a-z]{1,5}=[a-z"]{1,5})?$/),
     idempotencyKey: fc.stringMatching(/^"[!#-[\]-~]{1,40}"$/),

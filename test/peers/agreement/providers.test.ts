@@ -1,4 +1,7 @@
-/** The providers' own libraries and ours agree about the same messages: valid, altered, or signed with another key. */
+/**
+ * The providers' own libraries and ours judge the same messages alike: valid ones, altered ones, and ones signed with a
+ * different key.
+ */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { sign as signGithub, verify as verifyGithub } from "@octokit/webhooks-methods";
@@ -41,7 +44,7 @@ function header({ headers }: ReceivedMessage, name: string): string {
 
 const textOf = ({ body }: ReceivedMessage): string => Buffer.from(body).toString("utf8");
 
-/** Each library as a verifier of a message. */
+/** Verifies a message with each library. */
 const judges: Readonly<Record<string, (message: ReceivedMessage) => unknown>> = {
   discord: (message) =>
     verifyKey(

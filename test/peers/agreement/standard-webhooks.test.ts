@@ -1,4 +1,4 @@
-// Standard Webhooks as signed and verified by two other libraries.
+// Standard Webhooks, signed and verified by two other libraries.
 
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -26,7 +26,7 @@ const peers = [
 const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 const secrets = fc.uint8Array({ minLength: 24, maxLength: 64 }).map(symmetricSecretText);
 const ids = fc.stringMatching(/^[\x21-\x2d\x2f-\x7e]{1,60}$/);
-// These libraries accept text, and svix parses nothing.
+// These libraries accept text, and svix does not parse it.
 const payloads = fc.jsonValue().map((value) => JSON.stringify(value));
 
 function keyOf(text: string): SigningKey {

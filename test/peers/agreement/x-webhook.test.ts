@@ -1,4 +1,4 @@
-// X-Webhook-Signature as verified by the library whose header has the same form.
+// X-Webhook-Signature, verified by the library whose header has the same format.
 
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";

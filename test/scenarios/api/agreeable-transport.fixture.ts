@@ -1,7 +1,7 @@
 import { noResponseFields } from "../../../src/ports/transport.ts";
 import type { Transport } from "../../../src/ports/transport.ts";
 
-/** A network on which every receiver accepts, except on paths that say otherwise. */
+/** A network on which every receiver accepts, except on paths that define a different response. */
 export const agreeable: Transport = {
   send: async ({ path }) => ({
     observation: { kind: "response", status: path === refusingPath ? 422 : 200, complete: true },

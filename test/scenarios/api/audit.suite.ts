@@ -77,7 +77,7 @@ export function auditSuite(client: () => Client): void {
     assert.equal(event.status, 202, event.text);
     const cancelled = await own.post("/v1/deliveries/cancel-batch", { filter: { status: ["pending"] } });
     assert.equal(cancelled.status, 202, cancelled.text);
-    // An administrator created the tenant and its key.
+    // The entries for the tenant and its key are excluded, because an administrator created both.
     const found = (await rows(own)).filter((row) => textOf(row["actor"]?.["role"]) !== "admin");
     assert.deepEqual(
       found.map((row) => textOf(row["action"])),

@@ -1,4 +1,4 @@
-/** A clear problem that names each field, and no partial effect. */
+/** The problem is clear and names each field, and there is no partial effect. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertProblem, fieldsOf, itemsOf } from "./client.fixture.ts";

@@ -1,4 +1,4 @@
-/** The API suites' view of a server: an address and a key. */
+/** How the API suites see a server: an address and a key. */
 import assert from "node:assert/strict";
 import { publishedSchemas } from "./published-schemas.fixture.ts";
 
@@ -10,7 +10,7 @@ export interface OpenedApi {
 
 export type OpenApi = () => Promise<OpenedApi>;
 
-/** JSON of responses, which tests read freely; the suite of documents checks its shape. */
+/** JSON of a response, which tests access freely. The suite in documents.ts checks its shape. */
 export interface Json {
   readonly [name: string]: Json;
   [Symbol.iterator](): Iterator<Json>;
@@ -29,7 +29,7 @@ export interface CallOptions {
   readonly raw?: string | Uint8Array;
   readonly key?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The response does not end: its first part is the result. */
+  /** The response does not end, so only its first part is returned. */
   readonly isStream?: boolean;
 }
 
@@ -39,7 +39,7 @@ export interface Client {
   get(path: string, options?: CallOptions): Promise<Reply>;
   post(path: string, body?: unknown, options?: CallOptions): Promise<Reply>;
   withKey(key: string | null): Client;
-  /** A key of a tenant, created if it is missing. */
+  /** A key of a tenant. The tenant is created if it does not exist. */
   keyFor(role: string, tenantId?: string): Promise<string>;
 }
 
@@ -48,7 +48,7 @@ export interface ClientOptions {
   readonly key: string | null;
 }
 
-/** Every response is checked against the schema that the server publishes for its route. */
+/** Every response is checked against the schema that the server publishes for the route. */
 export function createClient({ baseUrl, key }: ClientOptions): Client {
   const call: Client["call"] = async (method, path, options = {}) => {
     const used = options.key === undefined ? key : options.key;
@@ -79,7 +79,7 @@ export function createClient({ baseUrl, key }: ClientOptions): Client {
   return clientOf({ baseUrl, call, withKey: (other) => createClient({ baseUrl, key: other }) });
 }
 
-/** The rest of a client, built on its calls. */
+/** The other methods of a client, implemented with `call`. */
 export function clientOf({ baseUrl, call, withKey }: Pick<Client, "baseUrl" | "call" | "withKey">): Client {
   const client: Client = {
     baseUrl,
@@ -113,7 +113,7 @@ export function assertProblem(
   return reply.body;
 }
 
-/** The items of a list in a response; empty without a list. */
+/** The items of a list in a response; empty if there is no list. */
 async function firstPiece({ body }: Response): Promise<string> {
   const reader = body?.getReader();
   const first = await reader?.read();

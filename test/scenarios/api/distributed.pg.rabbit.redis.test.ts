@@ -1,6 +1,6 @@
 /**
- * The API of the real server on PostgreSQL, RabbitMQ and Redis, all roles in one process. The suites that only reach
- * the store run in postgres.pg.test.ts, on the same store.
+ * The API of the real server with PostgreSQL, RabbitMQ and Redis, with all roles in one process. The suites that use
+ * only the store run in postgres.pg.test.ts with the same store.
  */
 import { after } from "node:test";
 import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";

@@ -1,4 +1,4 @@
-/** The OpenAPI document, the pages, and whether they are correct. */
+/** The OpenAPI document and the pages, and whether they are correct. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
@@ -49,7 +49,7 @@ export function documentsSuite(client: () => Client): void {
     for (const { method, path, operation } of operationsOf(document)) {
       const url = path.replaceAll(/\{\w+\}/g, "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c");
       const isPublic = operation.security?.length === 0;
-      // A callback URL, or a link in a mail, contains its own key: without a valid one it does not exist.
+      // A callback URL or a link in an email contains its own key. Without a valid key, the response is 404.
       const isCallback = path.endsWith("/verification-callback") || path.startsWith("/notifications/");
       const reply = await client()
         .withKey(null)
@@ -60,7 +60,7 @@ export function documentsSuite(client: () => Client): void {
         );
       const found = isCallback ? 404 : (sessionStatuses[operation.operationId] ?? 200);
       assert.equal(reply.status, isPublic ? found : 401, `${method} ${path}`);
-      // A path such as `/revoke` may be that of an id for another method.
+      // For a different method, a path segment such as `/revoke` may be parsed as an ID.
       const matching = Object.entries(document.paths).filter(([one]) =>
         new RegExp(`^${one.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(url),
       );
@@ -148,7 +148,7 @@ export function documentsSuite(client: () => Client): void {
       assert.equal(page.headers.get("content-type"), "text/html; charset=utf-8");
       const policy = page.headers.get("content-security-policy") ?? "";
       assert.match(policy, /^default-src 'none'; style-src 'sha256-[^']+'/);
-      // Either the page contains a script and its policy names the hash, or there is none.
+      // Either the page contains a script and its policy lists the hash, or neither exists.
       const inline = /<script type="module">(.*?)<\/script>/gs;
       assert.ok(!/<script|src=|<link|@import|url\(/i.test(page.text.replaceAll(inline, "")), path);
       const hashes = [...policy.matchAll(/script-src '(sha256-[^']+)'/g)].map(([, hash]) => hash);
@@ -178,10 +178,10 @@ export function documentsSuite(client: () => Client): void {
   });
 }
 
-/** Routes that contact a receiver: portal.browser.test.ts has one. */
+/** Routes that contact a receiver; portal.browser.test.ts tests them. */
 const needReceivers: ReadonlySet<string> = new Set(["checkReceiver"]);
 
-/** Without a session: no token, no login, no dashboard page. */
+/** Statuses without a session: there is no token, no login and no dashboard page. */
 const sessionStatuses: Readonly<Record<string, number>> = {
   login: 400,
   getSession: 401,

@@ -1,4 +1,4 @@
-/** The API of the real server: SQLite and the engine. */
+/** The API of the real server with SQLite and the engine. */
 import { apiConformance } from "./api.suite.ts";
 import { openServer } from "./running-server.fixture.ts";
 

@@ -1,4 +1,4 @@
-/** A client of `/v1/stream`, parsed by an independent package. */
+/** A client of `/v1/stream`. An independent package parses the stream. */
 import assert from "node:assert/strict";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { eventually } from "../eventually.fixture.ts";
@@ -12,7 +12,7 @@ export interface StreamedEvent {
 
 export class OpenedStream {
   readonly events: StreamedEvent[] = [];
-  /** Milliseconds that the server tells a client to wait. */
+  /** How long the server tells a client to wait before it reconnects, in milliseconds. */
   retryMs: number | null = null;
   hasEnded = false;
   readonly #abort: AbortController;
@@ -25,7 +25,7 @@ export class OpenedStream {
     );
   }
 
-  /** The first event for which this holds, as soon as it arrives. */
+  /** Resolves with the first event for which the condition holds, as soon as it arrives. */
   async until(what: string, holds: (event: StreamedEvent) => boolean): Promise<StreamedEvent> {
     const found = await eventually(what, {
       ask: async () => this.events.find(holds),
@@ -35,7 +35,7 @@ export class OpenedStream {
     return found;
   }
 
-  /** As a client that disconnects. */
+  /** Closes the connection, as a client that disconnects. */
   close(): void {
     this.#abort.abort();
   }
@@ -49,7 +49,7 @@ export class OpenedStream {
   }
 }
 
-/** Fails if the server does not open it. */
+/** Rejects if the server does not open the stream. */
 export async function openStream(
   client: Pick<Client, "baseUrl">,
   { key, query, lastEventId }: StreamCall,

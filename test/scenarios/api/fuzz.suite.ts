@@ -1,4 +1,4 @@
-/** Whatever is sent, the response is never 5xx, and an error is always JSON with a code. */
+/** No input causes a 5xx response, and an error is always JSON with a code. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -37,7 +37,7 @@ const patches = ["problems", "operations", "sources", "connections"].map((name) 
 
 const runs = 25;
 
-/** Bodies that pass the first checks: known names with any values. */
+/** Bodies that pass the first checks: known names with arbitrary values. */
 const nearlyValid = fc.record(
   {
     event_type: fc.oneof(fc.constant("a.b"), fc.string()),
@@ -148,7 +148,7 @@ export function fuzzSuite(client: () => Client): void {
   });
 }
 
-/** Parameters of several kinds, so that some pass the first checks. */
+/** Parameters of several kinds, some of which pass the first checks. */
 const valuesTried = [
   "1",
   "0",

@@ -1,4 +1,4 @@
-/** `Idempotency-Key` on every POST (IDK-13 to 30). */
+/** `Idempotency-Key` on every POST route (IDK-13 to 30). */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";
@@ -111,7 +111,7 @@ export function idempotencySuite(client: () => Client): void {
   });
 }
 
-/** IDK-21 to 24: a body and a link to the published specification. */
+/** IDK-21 to 24: an error has a body and a link to the published specification. */
 function assertDocumented(client: Client, reply: Reply): void {
   assert.equal(reply.headers.get("link"), '</docs/idempotency>; rel="describedby"; type="text/html"');
   assert.equal(reply.headers.get("content-language"), "en");

@@ -5,7 +5,7 @@ import type { Client, Json } from "./client.fixture.ts";
 
 const anId = "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c";
 
-/** Every filter of bulk actions, by hand. */
+/** Every filter of bulk actions, written out instead of derived. */
 const bulkFilters: Readonly<Record<string, unknown>> = {
   webhook_id: [anId],
   event_id: anId,
@@ -34,7 +34,7 @@ const deadLetterFilters: Readonly<Record<string, unknown>> = {
   to: "2026-02-28T00:00:00.000Z",
 };
 
-/** Filters that the stand-in engine does not have. */
+/** Filters that the engine stand-in does not support. */
 export function storedListingsSuite(client: () => Client): void {
   for (const [path, filters] of [
     ["/v1/deliveries/retry-batch", bulkFilters],

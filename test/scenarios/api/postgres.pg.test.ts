@@ -1,4 +1,4 @@
-/** The API of the real server on PostgreSQL, all roles in one process. */
+/** The API of the real server with PostgreSQL, with all roles in one process. */
 import { after } from "node:test";
 import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
 import { apiConformance } from "./api.suite.ts";

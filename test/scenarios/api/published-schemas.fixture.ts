@@ -1,4 +1,4 @@
-/** Checks whether responses match the server's OpenAPI document: every response of the test client. */
+/** Checks every response that the test client receives against the server's OpenAPI document. */
 import assert from "node:assert/strict";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { Reply } from "./client.fixture.ts";
@@ -38,7 +38,7 @@ export function operationsOf(document: ApiDocument): readonly FoundOperation[] {
   );
 }
 
-/** Responses that no route documents, because they precede the route. */
+/** Responses that no route documents, because they are sent before routing. */
 const beforeRoutes: ReadonlySet<number> = new Set([
   404, 405, 408, 413, 414, 415, 417, 429, 431, 500, 501, 503,
 ]);
@@ -59,13 +59,13 @@ export class PublishedSchemas {
       },
     });
     this.#ajv.addSchema(document, "api");
-    // A path without parameters before one with them: `/v1/webhooks/export` is not an id.
+    // Paths without parameters come first: `/v1/webhooks/export` is not an ID.
     this.#byPath = operationsOf(document)
       .map(({ method, path, operation }) => ({ method, path, operation, matches: patternOf(path) }))
       .toSorted((one, other) => parametersOf(one.path) - parametersOf(other.path));
   }
 
-  /** Nothing is known about an undocumented route. */
+  /** Undocumented routes are not checked. */
   checkCall(method: string, path: string, reply: Reply): void {
     const plain = path.split("?", 1)[0] ?? "";
     const found = this.#byPath.find((one) => one.method === method && one.matches.test(plain));
@@ -120,11 +120,11 @@ function parametersOf(path: string): number {
   return path.split("{").length;
 }
 
-/** By the text of the document, which servers of one process share. */
+/** Keyed by the text of the document, which servers of one process share. */
 const byDocument = new Map<string, PublishedSchemas>();
 const byServer = new Map<string, Promise<PublishedSchemas | null>>();
 
-/** Null if the server does not respond, as at its end. */
+/** Null if the server does not respond, for example because it is stopping. */
 export async function publishedSchemas(baseUrl: string): Promise<PublishedSchemas | null> {
   const known = byServer.get(baseUrl) ?? readSchemas(baseUrl);
   byServer.set(baseUrl, known);

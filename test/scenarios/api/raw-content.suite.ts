@@ -1,4 +1,4 @@
-/** Events whose payload is bytes of any media type. */
+/** Events whose payload consists of bytes of any media type. */
 import assert from "node:assert/strict";
 import { randomBytes, randomUUID } from "node:crypto";
 import { request } from "node:http";
@@ -153,7 +153,7 @@ function halvesOf(whole: Buffer): readonly Buffer[] {
   return [whole.subarray(0, 100_000), whole.subarray(100_000)];
 }
 
-/** Without the headers that fetch adds. */
+/** Sends a request without the headers that fetch adds. */
 async function send(
   client: Client,
   {

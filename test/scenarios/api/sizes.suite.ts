@@ -1,4 +1,4 @@
-/** Size limits, with every kind of framing; oversized bodies must cost little. */
+/** Size limits, with every kind of framing. Oversized bodies must cost little. */
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { connect } from "node:net";
@@ -8,7 +8,7 @@ import type { Client } from "./client.fixture.ts";
 
 const payloadBytesMax = 262_144;
 
-/** `data` that has exactly this many bytes as minified JSON. */
+/** A `data` value that takes exactly this many bytes as minified JSON. */
 function dataOf(bytes: number): object {
   return { text: "x".repeat(bytes - '{"text":""}'.length) };
 }

@@ -3,7 +3,7 @@ import { refusingPath } from "./agreeable-transport.fixture.ts";
 import { itemsOf, textOf } from "./client.fixture.ts";
 import type { Client, Json, Reply } from "./client.fixture.ts";
 
-/** One successful answer of every operation. */
+/** One successful response of every operation. */
 export async function* tour(
   client: Client,
 ): AsyncGenerator<{ readonly operationId: string; readonly reply: Reply }> {
@@ -109,7 +109,7 @@ export async function* tour(
   yield { operationId: "deleteWebhook", reply: await client.call("DELETE", webhook) };
 }
 
-/** Permission needs the key that only a receiver has seen; see test/scenarios/verification.test.ts. */
+/** Granting permission requires the key that only a receiver has seen; see test/scenarios/verification.test.ts. */
 async function* tourOfVerification(
   client: Client,
   webhook: string,
@@ -124,7 +124,7 @@ async function* tourOfVerification(
   await client.call("PATCH", webhook, { body: { verification: null } });
 }
 
-/** A receiver that refuses everything. */
+/** Uses a receiver that refuses everything. */
 async function* tourOfProblems(
   client: Client,
   type: string,
@@ -276,7 +276,7 @@ async function* tourOfGateway(
 ): AsyncGenerator<{ readonly operationId: string; readonly reply: Reply }> {
   const description = await client.withKey(null).get("/service-description");
   yield { operationId: "getServiceDescription", reply: description };
-  const secret = { type: "github", secrets: ["a long random text"] };
+  const secret = { type: "github", secrets: ["a long random string"] };
   const made = await client.post("/v1/sources", { name: "GitHub", verification: secret });
   yield { operationId: "createSource", reply: made };
   const sourceId = textOf(made.body["source_id"]);
@@ -300,7 +300,7 @@ async function* tourOfGateway(
   const filter = { body: { action: "opened" } };
   const changed = await client.call("PATCH", connection, { body: { filter } });
   yield { operationId: "updateConnection", reply: changed };
-  // Not authentic, but still logged.
+  // The request is not authentic but is still logged.
   const path = new URL(textOf(made.body["url"])).pathname;
   await client.withKey(null).post(path, { action: "opened" });
   const requests = await client.get(`/v1/requests?source_id=${sourceId}`);
@@ -352,13 +352,13 @@ async function* tourOfPortal(
   }
 }
 
-/** One transparent pixel. */
+/** A single transparent pixel. */
 const tinyPng = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
   "base64",
 );
 
-/** The rule holds at its first evaluation. */
+/** The condition of the rule holds at its first evaluation. */
 async function* alertTour(
   client: Client,
 ): AsyncGenerator<{ readonly operationId: string; readonly reply: Reply }> {

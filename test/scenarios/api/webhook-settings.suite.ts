@@ -1,4 +1,4 @@
-/** Request format and credentials of a webhook, and verification before it starts: over the API. */
+/** Request format and credentials of a webhook, and its verification before it is activated, through the API. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { expiredPair, otherHostPair, validPair } from "../../peers/certificates.ts";

@@ -8,14 +8,14 @@ export const bearerToken = "a-token-of-the-check";
 export const keyId = "webhook-1";
 export const origin = "sender.example.com";
 
-/** Only a hanging receiver reaches it, however busy the machine is. */
+/** Only a receiver that hangs reaches the timeout, however busy the machine is. */
 const patientMs = 60_000;
 
 export interface Examination {
   readonly url: string;
   readonly profile: string;
   readonly receiver?: Partial<ReceiverUnderCheck>;
-  /** Default true. */
+  /** The default is true. */
   readonly allowValid?: boolean;
   readonly timeoutMs?: number;
 }
@@ -50,7 +50,7 @@ export function examine({
   });
 }
 
-/** The ids of the rules with a result, in the order of their names. */
+/** The IDs of the rules with a result, sorted. */
 export function idsOf(findings: readonly Finding[], state: Finding["state"]): readonly string[] {
   return findings
     .filter((finding) => finding.state === state)
@@ -58,7 +58,7 @@ export function idsOf(findings: readonly Finding[], state: Finding["state"]): re
     .toSorted();
 }
 
-/** Failed rules with their observations, for the message of an assertion. */
+/** Failed rules with their observations, used as the message of an assertion. */
 export function failuresOf(findings: readonly Finding[]): string {
   return findings
     .filter(({ state }) => state === "failed")

@@ -8,7 +8,7 @@ import { bearer, httpSignatures, standardWebhooks, xWebhook } from "../../../src
 import { verifyingKey } from "../../peers/kit-verifier.ts";
 import { bearerToken, keyId, origin, secret } from "./examine.fixture.ts";
 
-/** A verifier as the guide to the kit sets it up for a profile. */
+/** A verifier configured as the guide to the kit describes for a profile. */
 export function verifierOf(profile: string, key: string = secret): MessageVerifier {
   const keys = verifyingKey(key);
   switch (profile) {
@@ -23,7 +23,7 @@ export function verifierOf(profile: string, key: string = secret): MessageVerifi
   }
 }
 
-/** A correct receiver: the result of following the guide, with a handler that reads the message. */
+/** A correct receiver, built as the guide describes, with a handler that reads the message. */
 export function kitReceiver(
   profile: string,
   options: Partial<ReceiverOptions> & { readonly handled?: () => void } = {},

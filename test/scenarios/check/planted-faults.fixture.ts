@@ -7,15 +7,15 @@ import { answerWith, type Arrival, type Fault } from "./sloppy-receiver.fixture.
 
 export interface PlantedFault {
   readonly name: string;
-  /** Default `standard`. */
+  /** The default is `standard`. */
   readonly profile?: string;
   readonly fault: () => Fault;
-  /** Rules that fail, and no others. */
+  /** Exactly these rules fail. */
   readonly fails: readonly string[];
-  /** Rules that cannot be decided then. */
+  /** Rules that cannot be decided because of the fault. */
   readonly skips?: readonly string[];
   readonly kit?: Partial<ReceiverOptions>;
-  /** How much of a body is read before any check; by default a mebibyte. */
+  /** How many bytes of a body are read before any check; one mebibyte by default. */
   readonly readsBytes?: number;
   readonly receiver?: Partial<ReceiverUnderCheck>;
 }
@@ -30,7 +30,7 @@ function isAccepted({ status }: ReceiverAnswer): boolean {
   return status >= 200 && status < 300;
 }
 
-/** The id in the body, which is also the signed one. */
+/** The ID in the body, which is also the signed one. */
 function idIn({ body }: Arrival): string | null {
   return /"check": ?"([0-9a-f-]{36})"/.exec(body)?.[1] ?? null;
 }
@@ -45,17 +45,17 @@ function isSigned({ headers }: Arrival): boolean {
   );
 }
 
-/** Responds itself if the condition holds, and is honest otherwise. */
+/** Sends its own response if the condition holds; otherwise behaves correctly. */
 function when(test: (arrival: Arrival) => boolean, answer: ReceiverAnswer): () => Fault {
   return () => (arrival, honest) => (test(arrival) ? answer : honest());
 }
 
-/** Rewrites the honest response. */
+/** Rewrites the response of a correct receiver. */
 function rewrite(change: (answer: ReceiverAnswer, arrival: Arrival) => ReceiverAnswer): () => Fault {
   return () => async (arrival, honest) => change(await honest(), arrival);
 }
 
-/** Tries the request with each change until one is accepted, like a receiver that does not check that part. */
+/** Tries the request with each change until one is accepted, like a receiver that does not check the changed part. */
 function ignoring(
   changes: (arrival: Arrival) => readonly (Partial<Arrival> & { readonly now?: number })[],
 ): () => Fault {
@@ -74,20 +74,20 @@ function withHeaderValue({ headers }: Arrival, change: Readonly<Record<string, s
   return { headers: { ...headers, ...change } };
 }
 
-/** For a message sent a moment ago: a busy machine is slow, and stale messages are ten minutes old. */
+/** Holds for a message that was just sent, even on a slow machine. Stale messages are ten minutes old. */
 function isFresh(seconds: unknown): boolean {
   return Math.abs(Number(seconds) - nowSeconds()) < staleSeconds / 2;
 }
 
 /**
- * The signing time of a message whose time was moved to now. The check signed it a moment before it moved it, so the
- * second may have changed in between.
+ * The possible signing times of a message whose time was changed to now. The check signed the message shortly before
+ * the change, so the second may differ.
  */
 function signedSeconds(moved: unknown): readonly number[] {
   return secondsBefore.map((before) => Number(moved) - staleSeconds - before);
 }
 
-/** The request as signed, seen when it was fresh. */
+/** The request with its original time, processed as if it had just arrived. */
 function movedTo(
   signedSeconds: number,
   change: Partial<Arrival>,
@@ -97,7 +97,7 @@ function movedTo(
 
 const secondsBefore = Array.from({ length: 30 }, (_, before) => before);
 
-/** Permitted origins. */
+/** Allowed origins. */
 const authentication: readonly PlantedFault[] = [
   {
     name: "accepts messages without credentials",
@@ -214,7 +214,7 @@ const authentication: readonly PlantedFault[] = [
   },
 ];
 
-/** Schemes of other profiles. */
+/** Schemes that other profiles use. */
 const otherSchemes: readonly PlantedFault[] = [
   {
     name: "x-webhook: does not sign the time",

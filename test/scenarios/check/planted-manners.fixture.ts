@@ -1,4 +1,4 @@
-/** Mistakes in a receiver's responses, not in its verification. */
+/** Mistakes in a receiver's responses rather than in its verification. */
 import { answerWith } from "./sloppy-receiver.fixture.ts";
 import type { Arrival } from "./sloppy-receiver.fixture.ts";
 import { isAccepted, isPost, isSigned, rewrite, when } from "./planted-faults.fixture.ts";
@@ -90,7 +90,7 @@ const answers: readonly PlantedFault[] = [
   },
   {
     name: "takes five megabytes from attackers",
-    // All bytes: unread bytes may cause a reset before the response is read.
+    // Reads all bytes, because unread bytes may cause a reset before the response is read.
     readsBytes: 6 * megabyte,
     fault: when(({ headers }) => Number(headers["content-length"] ?? 0) > megabyte, answerWith(204)),
     fails: ["oversized"],

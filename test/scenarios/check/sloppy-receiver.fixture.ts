@@ -7,18 +7,18 @@ import type { ReceiverOptions } from "../../../src/receiver/receiver-options.ts"
 import type { Receiver } from "../../../src/receiver/receiver.ts";
 import { kitReceiver } from "./kit-receiver.fixture.ts";
 
-/** A request as a sloppy receiver sees it. */
+/** A request in the form in which the sloppy receiver handles it. */
 export interface Arrival {
   readonly method: string;
   readonly url: string;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Names as received. */
+  /** Header names as received. */
   readonly rawNames: readonly string[];
   readonly body: string;
 }
 
-/** Handles some requests and leaves the others to `honest`, which it may also call with a changed request. */
+/** Handles some requests and passes the others to `honest`. It may also call `honest` with a changed request. */
 export type Fault = (
   arrival: Arrival,
   honest: (changed?: Partial<Arrival> & { readonly now?: number }) => Promise<ReceiverAnswer>,
@@ -30,21 +30,21 @@ export function answerWith(status: number, headers: Readonly<Record<string, stri
 
 export interface SloppyReceiver {
   readonly url: string;
-  /** How often its handler ran. */
+  /** How many times its handler ran. */
   readonly handled: number;
   close(): Promise<void>;
 }
 
-/** Long enough for two concurrent requests to meet in the handler. */
+/** Long enough for two concurrent requests to overlap in the handler. */
 const handlerMs = 25;
 /**
- * Turns of the event loop after that: requests come from this process, and after a stall its timers run before its
- * sockets.
+ * Additional turns of the event loop after `handlerMs`. The requests come from this process, and after a stall, timers
+ * run before sockets.
  */
 const handlerTurns = 20;
 const bodyBytesMax = 1024 * 1024;
 
-/** A correct receiver behind a fault; `readsBytes` is how much of a body it reads before any other check. */
+/** A correct receiver behind a fault. `readsBytes` is how many bytes of a body it reads before any other check. */
 export async function startSloppyReceiver(options: {
   readonly profile: string;
   readonly fault: Fault;
@@ -101,7 +101,7 @@ function handle(receiver: Receiver, { method, url, headers, body }: Arrival): Pr
   return receiver.handle(message);
 }
 
-/** Null if it is too large; the rest is then left unread. */
+/** Null if the body is too large; the rest is then not read. */
 async function read(request: IncomingMessage, bytesMax: number): Promise<string | null> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -1,20 +1,20 @@
-/** A small sender of Standard Webhooks, correct except for the mistakes it is given. */
+/** A small Standard Webhooks sender that is correct except for the given mistakes. */
 import { createHmac, randomUUID } from "node:crypto";
 import { request } from "node:http";
 import { secret } from "./examine.fixture.ts";
 
-/** One attempt as it is about to be sent. */
+/** One attempt just before it is sent. */
 export interface Attempt {
   readonly method: string;
   readonly url: string;
   readonly id: string;
-  /** Value of Idempotency-Key; null sends none. */
+  /** Value of Idempotency-Key; null omits the header. */
   readonly key: string | null;
   /** Unix seconds. */
   readonly timestamp: number;
   readonly contentType: string | null;
   readonly body: string;
-  /** Of these parts; altered for a wrong one. */
+  /** Computes the signature of these parts. Altered by tests that need a wrong signature. */
   readonly signature: (parts: {
     readonly id: string;
     readonly timestamp: number;
@@ -25,7 +25,7 @@ export interface Attempt {
 export interface SenderFault {
   /** Changes an attempt; `event` and `attempt` count from 0. */
   readonly change?: (attempt: Attempt, at: { readonly event: number; readonly attempt: number }) => Attempt;
-  /** Milliseconds to wait after a response; null gives up. Defaults to Retry-After, else 50. */
+  /** Milliseconds to wait after a response; null stops retrying. The default is Retry-After, or 50 without it. */
   readonly waitMs?: (retryAfterSeconds: number | null) => number | null;
   readonly followsRedirects?: boolean;
 }
@@ -36,7 +36,7 @@ function sign({ id, timestamp, body }: { id: string; timestamp: number; body: st
   return `v1,${createHmac("sha256", keyBytes).update(`${id}.${timestamp}.${body}`).digest("base64")}`;
 }
 
-/** Sends two events to the URL at the same time, each until it is accepted. */
+/** Sends two events to the URL concurrently, each until it is accepted. */
 export async function sendTwoEvents(url: string, fault: SenderFault): Promise<void> {
   await Promise.all([0, 1].map((event) => sendEvent(url, { event, fault })));
 }

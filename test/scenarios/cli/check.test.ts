@@ -30,7 +30,7 @@ async function checkServer(listener: RequestListener, args: Args, options: RunOp
 }
 
 const correct = (): RequestListener => nodeHttpListener(kitReceiver("standard"));
-/** Accepts everything, like a first draft. */
+/** Accepts everything, like a receiver whose checks are not implemented yet. */
 const careless: RequestListener = (request, response) => {
   request.resume().on("end", () => response.writeHead(200).end());
 };
@@ -51,7 +51,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
     assert.equal(status, 0);
     assert.match(stdout, /^To run the skipped checks: Allow it with --allow-valid\.$/m);
     const bare = await checkServer(correct(), [], {});
-    assert.match(bare.stdout, /^To run the skipped checks: Give --secret, or POSTHORN_CHECK_SECRET\.$/m);
+    assert.match(bare.stdout, /^To run the skipped checks: Set --secret or POSTHORN_CHECK_SECRET\.$/m);
   });
 
   test("a careless receiver: status 1, and what to do in lines of at most 80 characters", async () => {
@@ -198,7 +198,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
   });
 });
 
-/** The view of an 80-column terminal. */
+/** The output on an 80-column terminal. */
 async function onTerminal(args: Args, extra: Readonly<Record<string, string>> = {}) {
   const shown = { out: "", err: "" };
   const stream = (name: keyof typeof shown) => ({
@@ -222,7 +222,7 @@ async function onTerminal(args: Args, extra: Readonly<Record<string, string>> = 
   }
 }
 
-/** The prefix of redrawn lines. */
+/** The control sequence that precedes redrawn lines. */
 const redrawn = "\r\u001b[2K";
 const red = "\u001b[31m";
 

@@ -1,4 +1,4 @@
-/** Conveniences of the command line: types, examples, live deliveries, profiles, fields, and a stable secret. */
+/** Conveniences of the CLI: types, examples, live deliveries, profiles, fields, and a stable secret. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -41,7 +41,7 @@ suite("conveniences of the command line", () => {
     return { stdout, stderr };
   };
 
-  /** Ends with the test. */
+  /** Stopped at the end of the test. */
   const running = (t: TestContext, args: readonly string[], more: Record<string, string> = {}) => {
     const command = new RunningCommand(args, { env: { ...env, ...more } });
     t.after(() => command.stop());
@@ -155,7 +155,7 @@ export function receive(message: WebhookMessage): string {
     const tail = running(t, ["tail", "--type", "tailed.*", "--status", "success", "--json"]);
     await tail.until(/waiting for deliveries/);
     await run("publish", "other.one");
-    // The stream may open a moment after the message; events published in between are not reported.
+    // The stream may open shortly after the message. Events published in between are not reported.
     let said = "";
     for (let tries = 0; !said.includes("tailed.one") && tries < 200; tries += 1) {
       await run("publish", "tailed.one");
@@ -199,7 +199,7 @@ export function receive(message: WebhookMessage): string {
     }
     const unknown = await posthornHere(["events", "list", "--profile", "nobody"], { env: own });
     assert.match(unknown.stderr, /profile "nobody" does not exist\nAvailable profiles: shop/);
-    // The key of a profile is sent only to the server of that profile.
+    // A profile's key is sent only to the server of that profile.
     const elsewhere = await posthornHere(
       ["events", "list", "--profile", "shop", "--url", "https://a.example"],
       { env: own },
@@ -225,7 +225,7 @@ export function receive(message: WebhookMessage): string {
     const [, again = ""] = await second.until(secret);
     assert.equal(again, before_);
     await second.until(/replayed\.one.*verified v1.*\n[^]*webhook-signature: [^]*12345678901234567890/);
-    // A second listener cannot use it at the same time, and says so.
+    // A second listener cannot use the secret at the same time, and reports that.
     const third = running(t, ["listen", "--register", "replayed.*", "--print", "json"], own);
     const [, other = ""] = await third.until(
       /POSTHORN_WEBHOOK_SECRET=(whsec_\S+)  \(changes with the next run\)\n/,
@@ -268,7 +268,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _posthorn; printf '%s\\n' "\${COMPREP
       "posthorn completion b",
     ];
     const program = `source ${script}; ${lines.map((line) => `complete -C '${line}'`).join("; ")}`;
-    // Fish stores its state below its home.
+    // Fish stores its state in the home directory.
     const env = { ...process.env, HOME: folder.path };
     const { stdout, stderr } = spawnSync("fish", ["--no-config", "-c", program], { env, encoding: "utf8" });
     assert.equal(stderr, "");
@@ -306,7 +306,7 @@ function isInstalled(shell: string): boolean {
   return spawnSync(shell, ["--version"]).status === 0;
 }
 
-/** Types each line into an interactive zsh; the second key shows the completed line. */
+/** Types each line into an interactive zsh. The second key press shows the completed line. */
 const typedIntoZsh = `
 zmodload zsh/zpty
 zpty typed zsh -f -i

@@ -1,4 +1,4 @@
-/** The program as a user runs it: a separate process, without our environment. */
+/** The program as a user runs it: in a separate process, without the environment of the tests. */
 import { spawn } from "node:child_process";
 import type { ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
@@ -28,13 +28,13 @@ export type Args = readonly string[];
 /** A folder cannot be created inside a file. */
 const nowhere = join(process.execPath, "none");
 
-/** Runs a command to its end. */
+/** Runs a command until it exits. */
 export async function posthorn(args: Args, options: RunOptions = {}): Promise<Finished> {
   const command = new RunningCommand(args, options);
   return command.finished;
 }
 
-/** Runs a client command inside this process, which avoids the start of another one. */
+/** Runs a client command in this process, which avoids starting another one. */
 export async function posthornHere(args: Args, { env = {}, input = "" }: RunOptions = {}): Promise<Finished> {
   let stdout = "";
   let stderr = "";
@@ -57,14 +57,14 @@ export class RunningCommand {
   readonly finished: Promise<Finished>;
   stdout = "";
   stderr = "";
-  /** All its output has arrived, which is later than its end. */
+  /** All output has arrived, which happens after the process exits. */
   #isClosed = false;
 
   constructor(args: Args, options: RunOptions = {}) {
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("POSTHORN_"));
     this.child = spawn(process.execPath, [programEntry, ...args], {
       cwd: options.cwd ?? tmpdir(),
-      // The user's own configuration is not read or changed.
+      // The user's own configuration is neither read nor changed.
       env: { ...Object.fromEntries(inherited), XDG_CONFIG_HOME: nowhere, ...options.env },
       stdio: ["pipe", "pipe", "pipe"],
     });
@@ -77,7 +77,7 @@ export class RunningCommand {
     });
   }
 
-  /** Resolves when the text has appeared in its output. */
+  /** Resolves when the text has appeared in the command's output. */
   async until(pattern: RegExp, withinMs = 240_000): Promise<RegExpExecArray> {
     const endsAt = performance.now() + withinMs;
     for (;;) {
@@ -96,7 +96,7 @@ export class RunningCommand {
   }
 }
 
-/** A folder that is removed with the block that created it. */
+/** A folder that is removed at the end of the block that created it. */
 export function temporaryFolder(): Disposable & { readonly path: string } {
   const path = mkdtempSync(join(tmpdir(), "posthorn-cli-"));
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };

@@ -1,4 +1,7 @@
-/** Starts that fail because of RabbitMQ or Redis: one sentence that names the setting and the remedy, soon. */
+/**
+ * Startup failures because of RabbitMQ or Redis: the program quickly prints one sentence that names the setting and the
+ * fix.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -9,16 +12,16 @@ import { RedisServer } from "../../services/redis-server.fixture.ts";
 import { posthorn } from "./command-line.fixture.ts";
 
 const queueUrl = process.env["POSTHORN_TEST_QUEUE_URL"] ?? "amqp://guest:guest@127.0.0.1:5672";
-/** Ten seconds are required; on a busy machine the start of the process may take as long. */
+/** The requirement is ten seconds. On a busy machine, starting the process may take as long again. */
 const withinMs = 240_000;
-/** In every URL below that has one; no output may contain it. */
+/** Contained in every URL below that has a password; no output may contain it. */
 const password = "hunter2";
 const databaseUrl = `postgres://posthorn:${password}@127.0.0.1:1/posthorn`;
 
 const lockedRedis = await RedisServer.start(["--requirepass", "something else"]);
 after(() => lockedRedis.remove());
 
-/** Accepts connections and any data, and never responds. */
+/** Accepts connections and any data, but never responds. */
 const silent = createServer((socket) => socket.on("error", () => undefined).resume()).listen(0, "127.0.0.1");
 await once(silent, "listening");
 after(() => silent.close());
@@ -29,11 +32,14 @@ interface Case {
   readonly what: string;
   readonly env: Readonly<Record<string, string>>;
   readonly says: readonly RegExp[];
-  /** With contradicting settings nothing is tried, which is wrong usage; the sentence has a headline then. */
+  /**
+   * Contradictory settings are a usage error, so no connection is attempted. The sentence is then preceded by a
+   * headline.
+   */
   readonly isUsage?: boolean;
 }
 
-/** A path or a login of another kind on the broker of the tests. */
+/** The URL of the test broker with a different path or login. */
 function brokerUrl(change: (url: URL) => void): string {
   const url = new URL(queueUrl);
   change(url);
@@ -49,7 +55,7 @@ const rabbitMq: readonly Case[] = [
   {
     what: "nothing answers",
     env: { POSTHORN_QUEUE_URL: `amqp://posthorn:${password}@127.0.0.1:${silentPort}/` },
-    says: [/no RabbitMQ answers in time/, /check host, port and firewall/],
+    says: [/no RabbitMQ server responds in time/, /check host, port and firewall/],
   },
   {
     what: "another password",
@@ -88,7 +94,7 @@ const redis: readonly Case[] = [
   {
     what: "nothing answers",
     env: { POSTHORN_REDIS_URL: `redis://:${password}@127.0.0.1:${silentPort}/0` },
-    says: [/no Redis server answers/, /check host and port/],
+    says: [/no Redis server responds/, /check host and port/],
   },
   {
     what: "another password",
@@ -101,9 +107,9 @@ const redis: readonly Case[] = [
     says: [/refuses the login/, /check user and password/],
   },
   {
-    what: "no database of that number",
+    what: "no database with that number",
     env: { POSTHORN_REDIS_URL: `redis://:something%20else@127.0.0.1:${lockedRedis.port}/9999` },
-    says: [/no database of that number/, /use \/0/],
+    says: [/no database with that number/, /use \/0/],
   },
   {
     what: "another scheme",

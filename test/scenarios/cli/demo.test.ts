@@ -13,7 +13,7 @@ suite("posthorn demo", () => {
     });
     assert.equal(status, 0, stderr);
     assert.ok(performance.now() - startedAt < 150_000);
-    assert.match(stdout, /answers 503, Retry-After: 1/);
+    assert.match(stdout, /responds with 503, Retry-After: 1/);
     assert.match(stdout, /signature verified {2}answers 200/);
     assert.match(stdout, /waiting for: (schedule|retry_after)/);
     assert.match(stdout, /^1 .* transient +503 .*\n2 .* accepted +200 /m);

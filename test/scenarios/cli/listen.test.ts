@@ -28,14 +28,14 @@ suite("posthorn listen", () => {
     return JSON.parse(stdout) as Record<string, unknown>;
   }
 
-  /** Ends with the test, even a failed one: a leftover process would keep the file open. */
+  /** Stopped at the end of the test, even if it fails. A leftover process would keep the file open. */
   function listen(t: TestContext, args: Args = []): RunningCommand {
     const listener = new RunningCommand(["listen", ...args], { env });
     t.after(() => listener.stop());
     return listener;
   }
 
-  /** The output of `listen` for its one delivery. */
+  /** The output of `listen` for its only delivery. */
   async function deliveryOf(listener: RunningCommand): Promise<Record<string, unknown>> {
     const [line] = await listener.until(/\{"time".*"method":"POST".*\}\n/);
     return JSON.parse(line) as Record<string, unknown>;

@@ -10,7 +10,7 @@ async function fails(
   expected: { readonly status: number; readonly says: RegExp },
   options: RunOptions = {},
 ) {
-  // Commands that start a server, or read its folder, change the process they run in.
+  // These commands start a server or read its folder, and change the process in which they run.
   const run = args[0] === "serve" || args[0] === "backup" ? posthorn : posthornHere;
   const { status, stdout, stderr } = await run(args, options);
   assert.equal(status, expected.status, stderr);

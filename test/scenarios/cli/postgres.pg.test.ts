@@ -18,7 +18,7 @@ const env = {
 suite("posthorn on PostgreSQL", () => {
   test("says what a start lacks and what to do, within ten seconds, and never shows the password", async () => {
     using folder = temporaryFolder();
-    // Accepts connections and never answers.
+    // Accepts connections but never responds.
     const silent = createServer();
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     const { port } = silent.address() as AddressInfo;
@@ -30,7 +30,7 @@ suite("posthorn on PostgreSQL", () => {
       { env: { ...env, POSTHORN_DATABASE_URL: missing.href }, says: /no database .*createdb/ },
       {
         env: { ...env, POSTHORN_DATABASE_URL: `postgres://u:hunter2@127.0.0.1:${port}/d` },
-        says: /does not answer.*POSTHORN_DATABASE_URL/,
+        says: /does not respond.*POSTHORN_DATABASE_URL/,
       },
     ];
     for (const { env: given, says } of cases) {
@@ -39,7 +39,7 @@ suite("posthorn on PostgreSQL", () => {
       assert.notEqual(status, 0);
       assert.match(stderr, says);
       assert.doesNotMatch(stderr, /hunter2|\n\s+at /);
-      // Ten seconds are required; on a busy machine the start of the process may take as long.
+      // The requirement is ten seconds. On a busy machine, starting the process may take as long again.
       assert.ok(performance.now() - startedAtMs < 60_000, "took too long");
     }
     silent.close();
@@ -78,12 +78,12 @@ suite("posthorn on PostgreSQL", () => {
     }
   });
 
-  test("another master key is rejected, and a worker needs neither folder nor port", async (t) => {
+  test("a different master key is rejected, and a worker needs neither folder nor port", async (t) => {
     using folder = temporaryFolder();
     const other = { ...env, POSTHORN_MASTER_KEY: Buffer.alloc(32, 2).toString("base64") };
     const refused = await posthorn(["serve", "--roles", "worker"], { cwd: folder.path, env: other });
     assert.equal(refused.status, 1);
-    assert.match(refused.stderr, /another master key.*POSTHORN_MASTER_KEY_PREVIOUS/);
+    assert.match(refused.stderr, /a different master key.*POSTHORN_MASTER_KEY_PREVIOUS/);
     const worker = new RunningCommand(["serve", "--roles", "worker"], { cwd: folder.path, env });
     t.after(() => worker.child.kill("SIGKILL"));
     await worker.until(/posthorn is running/);

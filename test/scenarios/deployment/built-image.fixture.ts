@@ -1,16 +1,16 @@
-/** The result of the Dockerfile, built by the same steps without Docker. */
+/** The result of the Dockerfile, built with the same steps but without Docker. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readText, root } from "./deployment-files.fixture.ts";
 
-/** Where the dependencies came from: the registry (or npm's cache), or copied from this repository. */
+/** Source of the dependencies: the registry (or npm's cache), or a copy from this repository. */
 type Installed = "installed" | "copied";
 
 export class BuiltImage implements Disposable {
   readonly #place = mkdtempSync(join(tmpdir(), "posthorn-image-"));
-  /** `/app` of the image. */
+  /** The folder `/app` of the image. */
   readonly app = join(this.#place, "app");
   readonly dependencies: Installed;
 
@@ -27,8 +27,8 @@ export class BuiltImage implements Disposable {
     const context = join(this.#place, "context");
     for (const path of buildContext()) cpSync(join(root, path), join(context, path), { recursive: true });
     symlinkSync(join(root, "node_modules"), join(context, "node_modules"));
-    // In the image `npm pack` runs this (`prepack`), and first installs what is only borrowed here. A check of `npm
-    // test` checks the types.
+    // In the image, `npm pack` runs this step (`prepack`), after it installed the dependencies that are only linked
+    // here. Types are not checked, because `npm test` does that.
     execFileSync(process.execPath, ["scripts/build.ts", "--unchecked"], {
       cwd: context,
       stdio: ["ignore", "ignore", "pipe"],
@@ -43,7 +43,7 @@ export class BuiltImage implements Disposable {
     for (const name of lockFiles) cpSync(join(context, name), join(this.app, name));
     const dependencies = this.#install();
     for (const name of lockFiles) rmSync(join(this.app, name));
-    // The user of the image differs from that of the test.
+    // The user in the image is not the user that runs the test.
     chmodSync(this.#place, 0o755);
     return dependencies;
   }
@@ -82,8 +82,8 @@ export function buildContext(): readonly string[] {
 }
 
 /**
- * Starts a command as user 1000 without rights, with every file system read-only except one folder. Null if this system
- * does not allow that: it requires root on Linux.
+ * Starts a command as user 1000 without privileges. All file systems are read-only except one folder. Null if this
+ * system does not support that: it requires root on Linux.
  */
 export function confinement(writable: string): readonly string[] | null {
   if (process.getuid?.() !== 0 || spawnSync("unshare", ["--mount", "true"]).status !== 0) return null;
@@ -99,7 +99,7 @@ if touch "$1/../probe" 2>/dev/null; then echo "not read-only" >&2; exit 1; fi
 shift
 exec setpriv --reuid 1000 --regid 1000 --clear-groups --no-new-privs --bounding-set -all "$@"`;
 
-/** Top-level packages; those that only one of them needs are nested. */
+/** Packages at the top level. Packages that only one of them needs are nested. */
 function productionPackages(): readonly string[] {
   interface Entry {
     readonly dev?: boolean;
@@ -122,7 +122,7 @@ function version(): string {
 }
 
 function npm(args: readonly string[], cwd: string): void {
-  // Variables of an outer npm would change the behaviour of this npm.
+  // The variables of an outer npm process would change the behaviour of this one.
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("npm_"));
   const env = { ...Object.fromEntries(inherited), npm_config_update_notifier: "false" };
   execFileSync("npm", args, { cwd, env, stdio: ["ignore", "ignore", "pipe"] });

@@ -1,4 +1,4 @@
-/** The services of a compose file as processes: each with its settings from the file, on real servers. */
+/** The services of a compose file as processes with real servers. Each has its settings from the file. */
 import assert from "node:assert/strict";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,15 +15,15 @@ const command = [process.execPath, join(root, "src/cli/main.ts"), "serve"];
 
 export interface ComposeTrial {
   readonly path: string;
-  /** Addresses of servers, by the name of their secret. */
+  /** Server URLs, by the name of their secret. */
   readonly urls: Readonly<Record<string, string>>;
-  /** In addition to the file. */
+  /** Variables in addition to those in the file. */
   readonly env?: Readonly<Record<string, string>>;
-  /** A line that the metrics of each server must contain. */
+  /** A pattern for a line that the metrics of each server must contain. */
   readonly shows: RegExp;
 }
 
-/** Migrates, starts every role, delivers an event, and stops all of them in order. */
+/** Applies the migrations, starts every role, delivers an event, and stops all roles in order. */
 export async function assertServicesWork(t: TestContext, trial: ComposeTrial): Promise<void> {
   using secrets = new SecretFiles();
   for (const [name, url] of Object.entries(trial.urls)) {
@@ -41,7 +41,7 @@ export async function assertServicesWork(t: TestContext, trial: ComposeTrial): P
   assert.equal(migrated.status, 0, migrated.stderr);
   assert.match(migrated.stdout, /^applied 1 /m);
 
-  // Before the caller removes their data.
+  // Runs before the caller removes the servers' data.
   using cleanup = new DisposableStack();
   const start = async (service: string): Promise<RunningContainer> => {
     const started = await RunningContainer.start({ command, env: environmentOf(service) });
@@ -64,13 +64,13 @@ export async function assertServicesWork(t: TestContext, trial: ComposeTrial): P
 }
 
 const surroundings = {
-  // A path that cannot be created: nothing may need it.
+  // A path that cannot be created, because nothing may need it.
   POSTHORN_DATA_DIR: "/proc/posthorn",
   POSTHORN_EGRESS_ALLOW: "127.0.0.0/8",
   POSTHORN_EGRESS_ALLOW_HTTP: "true",
 };
 
-/** The same files at their paths on this machine. */
+/** The same files, at their paths on this machine. */
 function withSecretsOf({ path }: SecretFiles, env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).map(([name, value]) => [name, value.replace(/^\/run\/secrets\b/, path)]),

@@ -76,7 +76,7 @@ suite("compose files", () => {
           ["api", "gateway"].includes(name),
           `${name} publishes ports`,
         );
-      // The scheduler sends mail and calls pagers.
+      // The scheduler sends email and notifies paging services.
       for (const name of ["api", "worker", "scheduler", "gateway"])
         assert.deepEqual(services.at(name, "networks").texts, [inside, "outside"], name);
       assert.equal(services.at("migrate", "restart").text, "no");
@@ -113,7 +113,7 @@ suite("compose files", () => {
           }),
       ),
     );
-    // Passwords are created separately from the files that contain them with other data.
+    // Each password is created in its own file, in addition to the files that combine it with other data.
     const parts = secrets.names().filter((name) => !named.has(name));
     assert.deepEqual(parts, ["queue_password", "redis_password"]);
     for (const name of named) assert.ok(secrets.names().includes(name), name);

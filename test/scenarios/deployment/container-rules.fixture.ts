@@ -5,7 +5,7 @@ import { imageEnvironment } from "./dockerfile.fixture.ts";
 import type { SecretFiles } from "./secret-files.fixture.ts";
 
 const { version } = JSON.parse(readText("package.json")) as { readonly version: string };
-/** The page is generated from the program. */
+/** docs/cli.md is generated from the program, so it lists all commands. */
 const commands = new Set([...readText("docs/cli.md").matchAll(/^## (.+)$/gm)].map(([, name = ""]) => name));
 
 /** Rules that every container of Posthorn follows. */
@@ -34,7 +34,7 @@ export function assertFits(container: Container, secrets: SecretFiles): void {
   assert.ok(command[0] !== "serve" || leftMs >= 5_000, `${where}: ${leftMs} ms left after the grace`);
 }
 
-/** A version that does not change on its own. */
+/** The version must be one that does not change its contents. */
 export function assertPinned({ image, where }: Pick<Container, "image" | "where">): void {
   assert.match(image, /:\d+\.\d+(\.\d+)?(-[a-z]+)*$/, `${where}: ${image} names no version`);
 }

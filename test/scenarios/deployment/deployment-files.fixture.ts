@@ -1,4 +1,4 @@
-/** The files below deploy/, parsed into what they describe: containers with an image, a command and settings. */
+/** Parses the files in deploy/ into containers with an image, a command and settings. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseAllDocuments } from "yaml";
@@ -9,14 +9,14 @@ export const root = resolve(import.meta.dirname, "../../..");
 type Environment = Readonly<Record<string, string>>;
 
 export interface Container {
-  /** For messages: file and name. */
+  /** File and name, for messages. */
   readonly where: string;
   readonly image: string;
   readonly command: readonly string[];
-  /** Without the image's own environment. */
+  /** Does not include the image's own environment. */
   readonly env: Environment;
   readonly hasMemoryLimit: boolean;
-  /** Between SIGTERM and SIGKILL, less the time of `preStop`. */
+  /** Time between SIGTERM and SIGKILL, minus the time of `preStop`. */
   readonly stopMs: number;
   readonly isReadOnly: boolean;
   readonly dropsCapabilities: boolean;
@@ -26,7 +26,7 @@ export function readText(path: string): string {
   return readFileSync(join(root, path), "utf8");
 }
 
-/** Every document of a file; aliases and merge keys are resolved as Docker Compose does. */
+/** All documents of a file. Aliases and merge keys are resolved as in Docker Compose. */
 export function readYaml(path: string): readonly YamlNode[] {
   const documents = parseAllDocuments(readText(path), { merge: true, strict: true, uniqueKeys: true });
   return [...documents].map((document) => {
@@ -66,7 +66,7 @@ export function composeContainers(path: string): readonly Container[] {
     }));
 }
 
-/** Containers of a workload, empty for anything else; `maps` are the config maps that they may name. */
+/** Containers of a workload; empty for other manifests. `maps` are the config maps that they may refer to. */
 export function workloadContainers(
   manifest: { readonly path: string; readonly node: YamlNode },
   maps: ReadonlyMap<string, Environment>,
@@ -94,13 +94,13 @@ export function workloadContainers(
   });
 }
 
-/** Lines `NAME=value`; others are comments. */
+/** Lines of the form `NAME=value`; other lines are comments. */
 export function readEnvFile(path: string): Environment {
   const lines = [...readText(path).matchAll(/^([A-Z_]+)=(.*)$/gm)];
   return Object.fromEntries(lines.map(([, name = "", value = ""]) => [name, value]));
 }
 
-/** In compose notation; by default Docker waits for ten seconds. */
+/** Duration in compose notation; Docker's default is ten seconds. */
 function durationMs(text: string): number {
   const [, count, unit] = /^(\d+)(m|s)$/.exec(text === "" ? "10s" : text) ?? [];
   if (unit === undefined) throw new Error(`${text} is no duration`);

@@ -5,7 +5,7 @@ export interface Instruction {
   readonly value: string;
 }
 
-/** Instructions of Dockerfile in order, with continued lines joined. */
+/** Instructions of the Dockerfile in order. Continued lines are joined. */
 export function dockerfileInstructions(): readonly Instruction[] {
   return readText("Dockerfile")
     .replaceAll(/^#.*\n/gm, "")
@@ -18,14 +18,14 @@ export function dockerfileInstructions(): readonly Instruction[] {
     });
 }
 
-/** The value of an instruction of the last stage, such as `USER`; the last one if there are several. */
+/** The value of an instruction of the last stage, such as `USER`. If there are several, the last one applies. */
 export function imageInstruction(name: string): string {
   const all = dockerfileInstructions();
   const stage = all.slice(all.findLastIndex((instruction) => instruction.name === "FROM"));
   return stage.findLast((instruction) => instruction.name === name)?.value ?? "";
 }
 
-/** Environment that the image sets for every process. */
+/** Environment variables that the image sets for every process. */
 export function imageEnvironment(): Readonly<Record<string, string>> {
   return Object.fromEntries(
     [...imageInstruction("ENV").matchAll(/([A-Z_]+)=(\S+)/g)].map(([, name = "", value = ""]) => [
@@ -35,7 +35,7 @@ export function imageEnvironment(): Readonly<Record<string, string>> {
   );
 }
 
-/** The command of the health check, as Docker runs it. */
+/** The command of the health check, in the form in which Docker runs it. */
 export function healthCommand(): readonly string[] {
   const [, command = "[]"] = /CMD (\[.*\])$/.exec(imageInstruction("HEALTHCHECK")) ?? [];
   return JSON.parse(command) as readonly string[];

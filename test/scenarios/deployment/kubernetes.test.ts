@@ -15,9 +15,9 @@ import type { YamlNode } from "./yaml-node.fixture.ts";
 const embedded = "deploy/kubernetes/embedded";
 const shared = "deploy/kubernetes/postgres";
 const distributed = "deploy/kubernetes/distributed";
-/** Deliberately outside the kustomization, and applied manually. */
+/** Deliberately not in the kustomization; applied manually. */
 const apart = ["kustomization.yaml", "migrate.yaml", "secret.template.yaml", "keda.yaml"];
-/** IPv4-mapped IPv6, which no packet has; and addresses with a zone. */
+/** IPv4-mapped IPv6 addresses, which no packet contains, and addresses with a zone. */
 const mapped = /^(::|(0+:){5})ffff:|%/i;
 const { version } = JSON.parse(readText("package.json")) as { readonly version: string };
 
@@ -137,8 +137,8 @@ for (const folder of [embedded, shared, distributed]) {
       const policies = kindsOf(folder, "NetworkPolicy");
       const reached = (name: string): readonly string[] =>
         policies.filter((policy) => nameOf(policy).endsWith(name)).flatMap(selectedComponents);
-      // Workers deliver, API processes verify webhooks, the scheduler sends mail and calls pagers, the gateway
-      // forwards.
+      // Workers deliver, API processes verify webhooks, the scheduler sends email and notifies paging services, and the
+      // gateway forwards.
       const senders = folder === embedded ? ["embedded"] : ["api", "worker", "scheduler", "gateway"];
       assert.deepEqual(reached("-internet"), senders);
       const servers = folder === embedded ? ["embedded"] : ["api", "gateway"];
@@ -293,7 +293,7 @@ test("WDS-219 kubernetes, distributed: KEDA queries the queues that the program 
     assert.equal(trigger.at("authenticationRef", "name").text, nameOf(authentication));
 });
 
-/** Names of queues need neither clock nor log. */
+/** Reading the names of the queues uses neither the clock nor the log. */
 const neverAsked = {} as never;
 
 function poolOf(folder: string, deployment: string): string {
@@ -311,7 +311,7 @@ function poolOf(folder: string, deployment: string): string {
   return resolution.settings.workerPool;
 }
 
-/** By label or by expression; empty for all pods. */
+/** The components that a policy selects, by label or by expression; empty if it selects all pods. */
 function selectedComponents(policy: YamlNode): readonly string[] {
   const selectors = ["podSelector", "selector"].map((name) => policy.at("spec", name));
   const labels = selectors.map((selector) => componentOf(selector.at("matchLabels")));

@@ -1,6 +1,6 @@
 /**
- * The output of `kubectl kustomize` for a folder, as far as the folders here use it: bases, merged settings, patches,
- * images.
+ * The output of `kubectl kustomize` for a folder, restricted to the features that the folders here use: bases, merged
+ * settings, patches, images.
  */
 import { posix } from "node:path";
 import { readEnvFile, readOnlyYaml, readYaml } from "./deployment-files.fixture.ts";
@@ -13,7 +13,7 @@ export interface Manifest {
 }
 
 export interface Kustomization {
-  /** The files of its folder that it references, by name. */
+  /** The files of its folder that it refers to, by name. */
   readonly named: readonly string[];
   readonly manifests: readonly Manifest[];
   /** Config maps by name. */
@@ -63,7 +63,7 @@ function mapsOf(
   return maps;
 }
 
-/** Strategic merging, for fields whose lists are replaced as a whole. */
+/** A strategic merge, for fields whose lists are replaced as a whole. */
 function patch(manifests: readonly Manifest[], { path, node }: Manifest): readonly Manifest[] {
   const isMeant = (other: YamlNode): boolean =>
     other.at("kind").text === node.at("kind").text &&
@@ -95,7 +95,7 @@ function withImages(node: YamlNode, images: readonly YamlNode[]): YamlNode {
   return new YamlNode(merged(node.value, { spec: { template: { spec: { containers: renamed } } } }));
 }
 
-/** Rules match the name without a tag. */
+/** Rules match the image name without its tag. */
 function imageOf(image: string, rules: readonly YamlNode[]): string {
   const name = image.replace(/:[^:/]*$/, "");
   const rule = rules.find((each) => each.at("name").text === name);

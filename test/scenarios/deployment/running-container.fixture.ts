@@ -5,13 +5,13 @@ import { once } from "node:events";
 const startMsMax = 240_000;
 
 export interface ContainerStart {
-  /** Program and arguments. */
+  /** The program and its arguments. */
   readonly command: readonly string[];
-  /** Its complete environment, except for PATH. */
+  /** The complete environment, except for PATH. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** A process with the environment of its container, on a free port. */
+/** A process with the environment of its container and an unused port. */
 export class RunningContainer {
   readonly #child: ChildProcess;
   output = "";
@@ -27,7 +27,7 @@ export class RunningContainer {
       stream?.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
   }
 
-  /** Resolves once it reports that it runs. */
+  /** Resolves when the process reports that it is running. */
   static async start(start: ContainerStart): Promise<RunningContainer> {
     const made = new RunningContainer({ ...start, env: { ...start.env, POSTHORN_PORT: "0" } });
     const deadline = performance.now() + startMsMax;
@@ -36,7 +36,7 @@ export class RunningContainer {
       if (performance.now() > deadline) throw new Error(`it did not start in time:\n${made.output}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-    // Of the API, or of the probes without it.
+    // Port of the API, or of the probes if the process has no API.
     made.port = Number(/"(?:url|probesUrl)":"[^"]+:(\d+)"/.exec(made.output)?.[1]);
     return made;
   }
@@ -55,7 +55,9 @@ export class RunningContainer {
     return (await fetch(`${this.url}/metrics`)).text();
   }
 
-  /** Asks it to stop, as Docker and Kubernetes do; it must exit on its own, and soon if nothing is in flight. */
+  /**
+   * Requests a stop as Docker and Kubernetes do. The process must exit on its own, and quickly if nothing is in flight.
+   */
   async assertEndsWithin(graceMs: number): Promise<void> {
     const exited = once(this.#child, "exit");
     const askedAtMs = performance.now();

@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { root } from "./deployment-files.fixture.ts";
 
-/** Secrets created by deploy/make-secrets.sh, in a folder that is removed with the block that created it. */
+/** Secrets created by deploy/make-secrets.sh, in a folder that is removed at the end of the block that created it. */
 export class SecretFiles implements Disposable {
   readonly path = mkdtempSync(join(tmpdir(), "posthorn-secrets-"));
 
   readonly #hosts: readonly string[];
 
-  /** Of the database, the queue and Redis; by default the services of the compose files. */
+  /** Addresses of the database, the queue and Redis; the default is the services of the compose files. */
   constructor(hosts: readonly string[] = []) {
     this.#hosts = hosts;
     this.make();
@@ -28,7 +28,7 @@ export class SecretFiles implements Disposable {
     return readFileSync(join(this.path, name), "utf8").trim();
   }
 
-  /** Reads a file at its path in the container, wherever the folder is mounted. */
+  /** Reads a file by its path in the container, wherever the folder is mounted. */
   readonly readMounted = (path: string): string => readFileSync(join(this.path, basename(path)), "utf8");
 
   [Symbol.dispose](): void {

@@ -1,4 +1,4 @@
-/** A position in a YAML file. A missing position is an empty node, so that a test can name it. */
+/** A position in a YAML file. A missing position is represented by an empty node, so that a test can name it. */
 export class YamlNode {
   readonly value: unknown;
 
@@ -20,7 +20,7 @@ export class YamlNode {
     return this.value !== undefined;
   }
 
-  /** Empty for anything except a single word or number. */
+  /** The value if it is a string or a number; otherwise empty. */
   get text(): string {
     const { value } = this;
     return typeof value === "string" || typeof value === "number" ? String(value) : "";

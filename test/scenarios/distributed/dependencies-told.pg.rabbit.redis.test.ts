@@ -1,4 +1,4 @@
-/** Each process reports which of its dependencies is unavailable, and whether that prevents its work. */
+/** Each process reports which of its dependencies is unavailable, and whether it can still work. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { CuttingProxy } from "../../services/cutting-proxy.fixture.ts";
@@ -7,13 +7,13 @@ import { Cluster, type ClusterProcess } from "../postgres/cluster.fixture.ts";
 import { metricsOf, readiness, reasonsOf } from "../postgres/probed.fixture.ts";
 
 const roles = ["api", "scheduler", "worker"] as const;
-/** Connections are reopened after pauses. */
+/** Connections are reopened only after a delay. */
 const returnMsMax = 120_000;
 
 interface Dependency {
   readonly name: string;
   readonly reason: string;
-  /** From `/readyz` while it is unavailable. */
+  /** The status of `/readyz` while the dependency is unavailable. */
   readonly status: number;
   readonly metrics: { readonly whole: readonly string[]; readonly poor: readonly string[] };
 }
@@ -100,7 +100,7 @@ suite("reports of processes about their dependencies", () => {
       }
       await ways[name]?.restore();
       for (const url of urls)
-        await eventually(`${name} is back`, {
+        await eventually(`${name} is available again`, {
           ask: () => readiness(url),
           holds: (answer) => answer?.status === 200 && reasonsOf(answer).length === 0,
           withinMs: returnMsMax,
@@ -131,7 +131,7 @@ suite("reports of processes about their dependencies", () => {
     assert.deepEqual(reasonsOf(draining), ["draining"]);
     const late = await publish();
     assert.deepEqual([late.status, late.headers.get("connection")], [202, "close"]);
-    // A second SIGTERM would end it at once.
+    // A second SIGTERM would end the process immediately.
     assert.equal(await api.end("SIGCONT"), 0, api.output);
   });
 });

@@ -1,4 +1,4 @@
-/** Strictly ordered webhooks move between workers while they have work: nothing is lost, repeated or overtaken. */
+/** Strictly ordered webhooks move between workers while they have work. Nothing is lost, repeated or reordered. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,15 +7,15 @@ import { textOf } from "../api/client.fixture.ts";
 import { eventually } from "../eventually.fixture.ts";
 import { Cluster, type ClusterProcess } from "../postgres/cluster.fixture.ts";
 
-/** Enough that a worker that owns them all gives half of them to another one. */
+/** Enough webhooks that a worker that owns all of them releases half of them to another worker. */
 const webhooks = 8;
 /**
- * A worker releases what exceeds its share, or belongs to another pool, with its next heartbeat (3 s), and another
- * worker finds it.
+ * With its next heartbeat (3 s), a worker releases webhooks that exceed its share or belong to a different pool, and
+ * another worker finds them.
  */
 const takeoverMsMax = 60_000;
 const publishEveryMs = 200;
-/** Every webhook has waiting deliveries whenever it changes owners. */
+/** Every webhook has waiting deliveries when it changes owners. */
 const answerMs = 100;
 
 test("WDS-199 WDS-220 strict webhooks change owners under load: in order, one request at a time, without repeats or losses", async (t) => {
@@ -53,7 +53,7 @@ test("WDS-199 WDS-220 strict webhooks change owners under load: in order, one re
   );
 });
 
-/** A tenant whose webhooks all get the same events. */
+/** A tenant whose webhooks all receive the same events. */
 class HandOver {
   readonly cluster: Cluster;
   readonly receiver: Receiver;
@@ -69,7 +69,7 @@ class HandOver {
     this.#api = parts.api;
   }
 
-  /** Ends with the test. */
+  /** Stopped at the end of the test. */
   static async begin(t: TestContext): Promise<HandOver> {
     const cluster = await Cluster.open();
     t.after(() => cluster.close());
@@ -90,7 +90,7 @@ class HandOver {
     return scene;
   }
 
-  /** A few events a second; `stop` resolves with their ids in order. */
+  /** Publishes a few events per second; `stop` resolves with their IDs in order. */
   publishUntilStopped(): { readonly stop: () => Promise<readonly string[]> } {
     const ending = new AbortController();
     const running = this.#publishUntil(ending.signal);
@@ -114,7 +114,7 @@ class HandOver {
     return ids;
   }
 
-  /** Assigns the tenant to a pool of workers. */
+  /** Assigns the tenant to a worker pool. */
   async move(pool: string): Promise<void> {
     const { status, body } = await this.cluster.call(this.#api, "PUT /v1/tenants/acme", {
       worker_pool: pool,
@@ -122,7 +122,7 @@ class HandOver {
     assert.ok(status < 300, JSON.stringify(body));
   }
 
-  /** Once all webhooks are served by exactly these workers, each of which sends something. */
+  /** Resolves when all webhooks are served by exactly these workers and each worker sends something. */
   async servedBy(workers: readonly ClusterProcess[]): Promise<void> {
     const expected = workers.map(({ worker }) => Number(worker)).toSorted((left, right) => left - right);
     await eventually(`workers ${expected.join()} serve all`, {
@@ -137,7 +137,10 @@ class HandOver {
     await this.receiver.waitForRequests(this.receiver.requestCount + webhooks);
   }
 
-  /** Everything arrived once and in order, and each request after the response to the previous one. */
+  /**
+   * Checks that everything arrived exactly once and in order, and that each request was sent after the response to the
+   * previous one.
+   */
   assertKept(index: number, published: readonly string[]): void {
     const requests = this.receiver.requests.filter(({ path }) => path === `/${index}`);
     assert.deepEqual(

@@ -1,4 +1,4 @@
-/** PostgreSQL with only one of RabbitMQ and Redis: each is useful without the other. */
+/** PostgreSQL with either RabbitMQ or Redis. Each is useful without the other. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ReceivedRequest, startReceiver } from "../../peers/receiver.ts";
@@ -9,9 +9,9 @@ import type { CompanionName, Traces } from "../postgres/own-prefixes.fixture.ts"
 
 export interface OneCompanionOptions {
   readonly companion: CompanionName;
-  /** Evidence that the available one is used. */
+  /** Whether the traces show that the available one is used. */
   readonly isUsed: (traces: Traces) => boolean;
-  /** Metrics of the available one, and of the missing one. */
+  /** Metrics of the available server, and of the missing one. */
   readonly metrics: { readonly has: RegExp; readonly lacks: RegExp };
 }
 
@@ -47,7 +47,8 @@ export function oneCompanion(options: OneCompanionOptions): void {
     assert.equal(delivery?.["attempt_count"], 3, JSON.stringify(delivery));
 
     receiver.clear();
-    // From the start, while the limit delays some: the state of a bucket is dropped when it is full again.
+    // Polls from the start, while the limit delays some requests, because a bucket's state is deleted when it is full
+    // again.
     const used = eventually(`${companion} is used`, {
       ask: async () => cluster.prefixes?.traces(),
       holds: (traces) => traces !== undefined && isUsed(traces),
@@ -76,7 +77,10 @@ interface Limited {
   readonly webhookUrl: (n: number) => string;
 }
 
-/** Publishes for a tenant with a limit, once every worker knows the limit. Resolves with the time before. */
+/**
+ * Publishes for a tenant with a limit, after every worker has loaded the limit. Resolves with the time before the
+ * publish.
+ */
 async function limited({ cluster, api, webhookUrl }: Limited): Promise<number> {
   await cluster.call(api, "PUT /v1/tenants/acme", { rate_limit: rate });
   for (let n = 0; n < webhooks; n += 1)
@@ -93,8 +97,8 @@ async function limited({ cluster, api, webhookUrl }: Limited): Promise<number> {
 }
 
 /**
- * Never more than a full bucket would allow: no request can have been sent earlier. Tests with manual clocks prove how
- * fully the limit is used.
+ * Checks that no request was sent earlier than a full bucket allows. Tests with manual clocks prove that the limit is
+ * used completely.
  */
 function assertLimited(requests: readonly ReceivedRequest[], sinceMs: number): void {
   for (const [index, { arrivedAtMs }] of requests.entries()) {

@@ -1,4 +1,6 @@
-/** A tenant with separate workers: which pool serves it, what waits for it, and what happens after a move. */
+/**
+ * A tenant with separate workers: which pool serves it, which deliveries wait for it, and what happens after a move.
+ */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { TestContext } from "node:test";
@@ -13,10 +15,11 @@ export interface WorkerPoolsOptions {
 }
 
 /**
- * A worker learns of the move at once, releases a webhook with its next heartbeat (3 s), and another worker finds it.
+ * A worker is notified of the move immediately and releases the webhook with its next heartbeat (3 s). Another worker
+ * then finds it.
  */
 const takeoverMsMax = 60_000;
-/** Longer than any polling interval, so that a wrong worker would have acquired some by now. */
+/** Longer than any polling interval, so that a worker of the wrong pool would have acquired some webhooks by now. */
 const temptationMs = 4_000;
 
 export function workerPools({ mode, open }: WorkerPoolsOptions): void {
@@ -68,7 +71,7 @@ export function workerPools({ mode, open }: WorkerPoolsOptions): void {
       ] as const) {
         await scene.move(pool);
         const movedMs = performance.now();
-        // Events published in between may be sent by either.
+        // Events published during the move may be sent by either worker.
         await eventually(`the tenant is served by pool ${pool}`, {
           ask: async () => {
             published.push(...(await scene.publish("acme", 5)));
@@ -113,7 +116,7 @@ export function workerPools({ mode, open }: WorkerPoolsOptions): void {
 
 type TenantId = "acme" | "default";
 
-/** Two tenants with a strictly ordered webhook each. */
+/** Two tenants, each with a strictly ordered webhook. */
 class PoolScene {
   readonly cluster: Cluster;
   readonly receiver: Receiver;
@@ -124,7 +127,7 @@ class PoolScene {
     this.receiver = receiver;
   }
 
-  /** Ends with the test. */
+  /** Stopped at the end of the test. */
   static async open(t: TestContext, open: () => Promise<Cluster>): Promise<PoolScene> {
     const cluster = await open();
     t.after(() => cluster.close());
@@ -133,7 +136,7 @@ class PoolScene {
     return new PoolScene(cluster, receiver);
   }
 
-  /** Creates tenant and webhooks. Returns the ids of the webhooks. */
+  /** Creates the tenants and their webhooks. Returns the IDs of the webhooks. */
   async prepare(api: ClusterProcess): Promise<Readonly<Record<TenantId, string>>> {
     this.#api = api;
     await this.#call("PUT /v1/tenants/acme", {});
@@ -152,7 +155,7 @@ class PoolScene {
     assert.equal((await this.#call("PUT /v1/tenants/acme", { worker_pool: pool }))["worker_pool"], pool);
   }
 
-  /** Returns the ids. */
+  /** Returns the IDs of the events. */
   async publish(tenantId: TenantId, count: number): Promise<readonly string[]> {
     const events = Array.from({ length: count }, (_, n) => ({
       event_type: "order.paid",
@@ -163,21 +166,21 @@ class PoolScene {
     return itemsOf(results).map(({ id }) => textOf(id));
   }
 
-  /** Ids of the events received by a tenant's webhook, in order. */
+  /** IDs of the events that a tenant's webhook received, in order. */
   arrived(tenantId: TenantId): readonly string[] {
     return this.receiver.requests
       .filter(({ path }) => path === `/${tenantId}`)
       .map(({ headers }) => String(headers["webhook-id"]));
   }
 
-  /** What the API says about the delivery of an event. */
+  /** What the API reports about the delivery of an event. */
   async shown(eventId: string): Promise<object> {
     const { data } = await this.#call(`GET /v1/events/${eventId}/deliveries`);
     const [delivery] = itemsOf(data);
     return { status: delivery?.["status"], waiting_for: delivery?.["waiting_for"] };
   }
 
-  /** With RabbitMQ: the pool has a queue with its name, and these consumers. */
+  /** With RabbitMQ, the pool must have a queue with its name and this many consumers. */
   async assertQueued({ consumers }: { readonly consumers: number }): Promise<void> {
     const { prefixes } = this.cluster;
     if (prefixes === null) return;

@@ -18,19 +18,19 @@ const eventsPerSecond = 100;
 const calmMs = 1_500;
 const afterMs = 1_500;
 const settledWithinMs = 240_000;
-/** Two workers have at most some dozens of requests in flight, or answered and not committed yet. */
+/** Two workers have at most a few dozen requests that are in flight, or completed but not yet committed. */
 const inFlightMax = 200;
 
-/** Ends with the standby promoted and the address pointing to it. */
+/** Must promote the standby and make the address point to it. */
 export type Failover = (pair: PostgresPair) => Promise<void>;
 
-/** One API, two workers and a scheduler as processes on a pair of servers, a steady load, and a ledger. */
+/** One API, two workers and a scheduler as processes, a pair of database servers, a steady load, and a ledger. */
 export class FailoverRig {
   readonly #pair: PostgresPair;
   readonly #receiver: OutageReceiver;
   readonly #servers: readonly PosthornServer[];
   readonly #webhooks: ReadonlyMap<string, string>;
-  /** Of all failovers, excluding losses. */
+  /** Accepted events of all failovers, except those that may have been lost. */
   #accepted: readonly Accepted[] = [];
   #rounds = 0;
 
@@ -71,7 +71,7 @@ export class FailoverRig {
     return new FailoverRig({ pair, receiver, servers, webhooks });
   }
 
-  /** With a synchronous standby nothing is lost, and only requests in flight are repeated. */
+  /** With a synchronous standby, nothing is lost and only requests in flight are repeated. */
   async lossless(t: TestContext, failover: Failover): Promise<void> {
     await this.#pair.rebuild("synchronous");
     await this.#round(t, async (publisher) => {
@@ -84,7 +84,7 @@ export class FailoverRig {
   }
 
   /**
-   * The standby is cut off for some seconds, then the primary crashes: only what the standby never received may be
+   * The standby is disconnected for some seconds, then the primary crashes. Only what the standby never received may be
    * missing.
    */
   async lossy(t: TestContext, options: { readonly cutOffMs: number }): Promise<void> {
@@ -138,7 +138,7 @@ export class FailoverRig {
     }
   }
 
-  /** Each round uses event types, and with them strings and lanes, that are new to the database. */
+  /** Each round uses event types that are new to the database, and therefore new strings and lanes. */
   #newPublisher(): SteadyPublisher {
     const round = this.#rounds;
     const addresses = addressesOf().map((address): Address => {
@@ -160,7 +160,7 @@ export class FailoverRig {
     });
   }
 
-  /** Resolves with the duration, once everything offered is accepted and nothing waits. */
+  /** Resolves with the duration when everything offered is accepted and nothing is waiting. */
   async #settled(publisher: SteadyPublisher): Promise<number> {
     publisher.stop();
     const sinceMs = performance.now();
@@ -186,7 +186,7 @@ export class FailoverRig {
 }
 
 interface Outcome {
-  /** Events still in the history. */
+  /** Events that are still in the history. */
   readonly kept: readonly Accepted[];
   readonly problems: readonly string[];
 }

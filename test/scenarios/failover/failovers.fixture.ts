@@ -7,7 +7,7 @@ async function promoteAndMove(pair: PostgresPair): Promise<void> {
   pair.moveAddress();
 }
 
-/** The ways in which a primary is lost, each with a complete standby. */
+/** The ways in which a primary can be lost. In all of them, the standby has received everything. */
 export const failovers = {
   "the primary crashes": async (pair) => {
     await pair.primary.stop("immediate");

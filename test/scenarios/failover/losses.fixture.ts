@@ -2,15 +2,18 @@ import type { Accepted } from "../outages/publisher.fixture.ts";
 
 /** The state after a failover that lost commits. */
 export interface Aftermath {
-  /** Events that the standby had when it became the primary. */
+  /** Events that the standby had received when it became the primary. */
   readonly had: ReadonlySet<string>;
-  /** Events that are stored at the end. */
+  /** Events that are stored at the end of the test. */
   readonly has: ReadonlySet<string>;
-  /** Since when the address points to it, Unix milliseconds. */
+  /** When the address started to point to the standby, in Unix milliseconds. */
   readonly movedAt: number;
 }
 
-/** Accepted events that are missing although the standby had them, or became the primary before they were published. */
+/**
+ * Accepted events that are missing although the standby had received them, or although they were published after it
+ * became the primary.
+ */
 export function lossBreaches(
   accepted: readonly Pick<Accepted, "eventId">[],
   { had, has, movedAt }: Aftermath,
@@ -21,7 +24,7 @@ export function lossBreaches(
     .map((id) => `event ${id} is lost, although the new primary had it or was asked to store it`);
 }
 
-/** UUIDs of version 7 begin with their time. */
+/** A version 7 UUID starts with its time. */
 function madeAt(id: string): number {
   return Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16);
 }

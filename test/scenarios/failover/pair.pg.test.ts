@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { FailoverRig } from "./failover-rig.fixture.ts";
 import { failovers } from "./failovers.fixture.ts";
 
-// The short form of whole/, which has many more of each kind.
+// The short version of the tests in whole/, which have many more failovers of each kind.
 test("PostgreSQL fails over to its standby under load", async (t) => {
   const rig = await FailoverRig.open(t);
   await t.test("a synchronous one: nothing is lost, and only requests in flight are repeated", (t) =>

@@ -23,7 +23,7 @@ function publish(posthorn: PosthornProcess, eventType: string) {
   return posthorn.call("POST", "/v1/events", { event_type: eventType, data: { n: 1 } });
 }
 
-/** The output of a failed start; fails the test unless it exits with status 1 and without a stack. */
+/** The output of a failed start. Fails the test unless the process exits with status 1 and without a stack trace. */
 async function failedStart(t: TestContext, posthorn: PosthornProcess): Promise<string> {
   const run = new ServeRun({
     POSTHORN_DEV: "true",
@@ -37,7 +37,7 @@ async function failedStart(t: TestContext, posthorn: PosthornProcess): Promise<s
   return run.output;
 }
 
-/** From this page on, by another program, like a bad disk or a careless copy. */
+/** Overwrites the file from this page on with a separate program, like a faulty disk or a careless copy. */
 function overwrite(posthorn: PosthornProcess, fromPage: number): void {
   const file = join(posthorn.dataDir, "posthorn.db");
   const pages = statSync(file).size / 8192 - fromPage;
@@ -51,7 +51,7 @@ test("damage found at run time: publishing is rejected with the reason, /readyz 
   assert.equal(await posthorn.stop(), 0);
   const backup = join(posthorn.dataDir, "backup.db");
   copyFileSync(join(posthorn.dataDir, "posthorn.db"), backup);
-  // Earlier reads stay cached for a while, so it is restarted.
+  // Pages that were read earlier stay cached for a while, so the server is restarted.
   await posthorn.start();
   overwrite(posthorn, 1);
   const refused = await eventually("damage is met", {
@@ -91,7 +91,7 @@ test("a lost digest.key is rejected like a lost master key while secrets depend 
   copyFileSync(kept, path);
   await posthorn.start();
   await posthorn.stop();
-  // Without a backup, an operator must confirm it.
+  // Without a backup, an operator must confirm the new key.
   rmSync(path);
   const migrated = spawnSync(process.execPath, [programEntry, "migrate", "--new-digest-key"], {
     env: { ...process.env, POSTHORN_DATA_DIR: posthorn.dataDir },

@@ -13,7 +13,7 @@ import { seededNumbers } from "../../services/seeded-numbers.fixture.ts";
 const fulls = 5;
 const publishers = 12;
 const seed = Number(process.env["POSTHORN_TEST_SEED"] ?? Date.now() % 1_000_000);
-/** Large, so that the disk fills quickly and the thread that checkpoints the WAL is active. */
+/** Large payloads, so that the disk fills quickly and the thread that checkpoints the WAL is active. */
 const filling = "x".repeat(40_000);
 const adminKey = "phk_admin_of-the-test-of-full-disks-0123456789";
 
@@ -39,7 +39,7 @@ test(`a full disk, ${fulls} times at a busy moment: the process survives, says w
   for (let full = 0; full < fulls; full += 1) {
     const acceptedBefore = load.accepted.size;
     await load.until("events are accepted", () => load.accepted.size > acceptedBefore + 50 + random() * 250);
-    // The rest of the space is used by its own writes: commits, and the thread that copies them.
+    // Posthorn's own writes use the remaining space: commits, and the thread that copies them into the database.
     disk.occupy({ leaveBytes: random() * 3_000_000 });
     const refused = await load.until("publishes are refused", () => load.refusal);
     assert.deepEqual(
@@ -54,7 +54,7 @@ test(`a full disk, ${fulls} times at a busy moment: the process survives, says w
     assert.match(details.join(), /disk of the database is full.*free some space/i);
     assert.equal((await fetch(`${posthorn.url}/livez`)).status, 200);
     assert.equal((await fetch(`${posthorn.url}/metrics`)).status, 200);
-    // Long enough for the thread to have tried.
+    // Long enough for the checkpoint thread to have tried.
     await load.until("it is refused for a while", () => load.refusals > 100);
     disk.free();
     load.forgetRefusals();
@@ -77,7 +77,7 @@ test(`a full disk, ${fulls} times at a busy moment: the process survives, says w
 test("disk space used by the WAL is returned as soon as the database has space for its pages", async (t) => {
   const disk = await smallDisk(t, { bytes: 64 << 20 });
   if (disk === null) return;
-  // Only a process on the disk can open a database there.
+  // Only a process that runs on the disk can open a database there.
   const program = `
     import { statSync } from "node:fs";
     import { once } from "node:events";
@@ -114,7 +114,7 @@ test("disk space used by the WAL is returned as soon as the database has space f
   disk.occupy();
   child.stdin.write("full\n");
   assert.equal((await next())?.trouble, "disk_full");
-  // Less than a server requires before it accepts again, and enough for the database to take its pages in.
+  // Less space than a server requires before it accepts again, but enough for the database to take in its pages.
   disk.free();
   disk.occupy({ leaveBytes: 2 << 20 });
   child.stdin.write("freed\n");
@@ -125,7 +125,7 @@ test("disk space used by the WAL is returned as soon as the database has space f
 
 interface FileSizes {
   readonly trouble?: string | null;
-  /** Bytes. */
+  /** In bytes. */
   readonly wal: number;
   readonly database: number;
 }
@@ -174,7 +174,7 @@ function settingsOn(disk: SmallDisk): Record<string, string> {
   };
 }
 
-/** Its log is on the same disk. */
+/** The process's log is on the same disk. */
 function startOn(disk: SmallDisk): Promise<PosthornProcess> {
   const logged = ["sh", "-c", 'exec "$@" 2>>"$LOG_FILE"', "sh"];
   return PosthornProcess.start({
@@ -203,7 +203,7 @@ async function ask(
   return holds(told) ? told : null;
 }
 
-/** Publishes as fast as responses arrive, and keeps the ledger. */
+/** Publishes as fast as responses arrive, and records the results in the ledger. */
 class Load {
   readonly accepted = new Set<string>();
   refusal: Told | null = null;
@@ -221,7 +221,7 @@ class Load {
     this.refusal = null;
   }
 
-  /** The first non-null result of the query; fails at once if the process ends. */
+  /** The first non-null result of the query. Fails immediately if the process exits. */
   until<T>(what: string, question: () => T | Promise<T>): Promise<NonNullable<Exclude<T, false>>> {
     return eventually(what, {
       ask: async () => {

@@ -1,4 +1,7 @@
-/** Descriptors run out: deliveries wait for them without blame for receivers, and callers cannot use them up. */
+/**
+ * File descriptors run out: deliveries wait for them without counting as receiver failures, and callers cannot exhaust
+ * them.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -23,10 +26,10 @@ test(`with ${descriptors} descriptors, ${events} deliveries at once all arrive, 
   t.after(() => posthorn.remove());
   const free = await register(posthorn, receiver.url("/free"), "none");
   const lined = await register(posthorn, receiver.url("/lined"), "strict");
-  // New endpoints get few slots; those that have responded get all they may use.
+  // New endpoints get few slots. Endpoints that have responded may use all slots up to their limit.
   await publish(posthorn, counted.slice(0, 1));
   await receiver.waitUntil(() => receiver.requestCount === 2);
-  // An endpoint keeps its connection until this many wait for the rest.
+  // Withholds all responses, so that each request keeps its connection until the descriptors run out.
   const gate = Promise.withResolvers<object>();
   receiver.script(() => gate.promise);
 

@@ -1,4 +1,4 @@
-/** Addresses for senders: their parts, their responses, and their published description. */
+/** Addresses for senders: their structure, their responses, and their published description. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { type Receiver, startReceiver } from "../../peers/receiver.ts";
@@ -41,7 +41,7 @@ test("TS16-2 TS16-3 TS16-10 addresses of sources are separate from the API and i
     [],
   );
   assert.ok(!text.includes(path) && !text.includes("/_webhooks/apart"));
-  // An API key has no effect there.
+  // An API key has no effect on these addresses.
   const key = await fetch(`${world.baseUrl}/_webhooks/apart`, { method: "POST", body: "{}" });
   assert.equal(key.status, 401);
 });
@@ -128,7 +128,7 @@ test("IDK-13 IDK-14 the handling of keys is published without authentication, in
   const response = await fetch(`${world.baseUrl}/service-description`);
   assert.equal(response.status, 200);
   const content = (await response.json()) as Readonly<Record<string, unknown>>;
-  assert.match(String(content["idempotency_key"]), /Idempotency-Key is sent on byte for byte/);
+  assert.match(String(content["idempotency_key"]), /Idempotency-Key is forwarded byte for byte/);
   assert.deepEqual(content["deduplication"], {
     window_ms_default: 7 * 24 * 3_600_000,
     window_ms_min: 24 * 3_600_000,

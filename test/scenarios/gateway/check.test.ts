@@ -1,6 +1,6 @@
 /**
- * `posthorn check` on both sides of the gateway: it is a correct receiver for its sources and a correct sender to its
- * webhooks.
+ * `posthorn check` on both sides of the gateway. The gateway must be a correct receiver for its sources and a correct
+ * sender to its webhooks.
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
@@ -25,7 +25,7 @@ after(async () => {
   await receiver.close();
 });
 
-/** Settings with which a source accepts messages of a profile, as the check signs them. */
+/** Settings with which a source accepts messages of a profile as the check signs them. */
 function sourceFor(profile: string): Json {
   const standard = { type: "standard_webhooks", secrets: [secret] };
   switch (profile) {
@@ -56,7 +56,7 @@ suite("posthorn check: the gateway is a correct receiver", () => {
   for (const { name: profile } of profiles)
     for (const mode of modes)
       test(`TS16-19 TS16-23 IDK-20 ${profile}, ${mode}: no rule fails, and none is skipped`, async () => {
-        // Passed through, the status is the destination's.
+        // In pass-through mode, the status is that of the destination.
         receiver.script(() => ({ status: 204 }));
         const webhooks = [hookOf(receiver)];
         const { path } = await makeSource(world.admin, { mode, more: sourceFor(profile), webhooks });
@@ -67,7 +67,7 @@ suite("posthorn check: the gateway is a correct receiver", () => {
       });
 });
 
-/** The webhook exists only when the URL is known, so the verifier is created last. */
+/** The webhook can be created only when the URL is known, so the verifier is created last. */
 async function watchGateway(profile: Profile) {
   const scheme = profile.signatureSchemesAllowed[0];
   const token = profile.registration.bearerTokenRequired ? bearerToken : null;

@@ -1,4 +1,4 @@
-/** Responses and logs at the edge of the gateway, for any request and any response of receivers. */
+/** Responses and log entries of the gateway, for any request and any receiver response. */
 import assert from "node:assert/strict";
 import { createHmac, randomBytes } from "node:crypto";
 import { connect } from "node:net";
@@ -62,7 +62,7 @@ suite("edge cases of the gateway", () => {
   before(() => scene.start());
   after(() => scene.stop());
 
-  /** Header lines as given, followed by the body; resolves with all received bytes. */
+  /** Sends the header lines as given, followed by the body; resolves with all received bytes. */
   const sendRaw = (lines: readonly string[], body = ""): Promise<string> =>
     new Promise((resolve, reject) => {
       const { hostname, port } = new URL(scene.running.url ?? "");
@@ -154,7 +154,7 @@ suite("edge cases of the gateway", () => {
     answerWith(gzipSync(first));
     const whole = await send('{"gzip":1}');
     assert.deepEqual([whole.status, whole.text], [200, first]);
-    // Half of these bytes expand to little, the others to megabytes.
+    // Half of these inputs expand to little data, the others to megabytes.
     answerWith(gzipSync(first + "0".repeat(30_000_000)));
     assert.equal((await send('{"gzip":2}')).status, 502);
     answerWith(gzipSync(first).subarray(0, 10_000));
@@ -273,7 +273,7 @@ suite("edge cases of the gateway", () => {
         }
       return answers.map(({ status }) => status);
     };
-    const secrets = ["a long random text"];
+    const secrets = ["a long random string"];
     const public_url = "https://hooks.example.com/in/x";
     const cases: readonly (readonly [source: Json, statuses: readonly number[]])[] = [
       [{}, [405, 405, 400]],
@@ -315,7 +315,7 @@ suite("edge cases of the gateway", () => {
   });
 
   test("messages of Trello, Mandrill, Mailchimp and Microsoft Graph are verified as sent", async () => {
-    const secret = "a long random text";
+    const secret = "a long random string";
     const public_url = "https://hooks.example.com/in/x";
     const sha1 = (text: string): string => createHmac("sha1", secret).update(text).digest("base64");
     const form = { "content-type": "application/x-www-form-urlencoded" };
@@ -360,7 +360,7 @@ suite("edge cases of the gateway", () => {
     const { send } = await scene.source({
       source: {
         forward_headers: ["X-Hop", "X-End"],
-        verification: { type: "github", secrets: ["a long random text"] },
+        verification: { type: "github", secrets: ["a long random string"] },
       },
     });
     const headers = {
@@ -388,7 +388,7 @@ suite("edge cases of the gateway", () => {
   test("guessable secrets are rejected when they are set, even in compositions", async () => {
     const weak: readonly (readonly [verification: Json, field: string])[] = [
       [{ type: "github", secrets: ["x"] }, "verification.secrets.0"],
-      [{ type: "github", secrets: ["a long random text", "seven_7"] }, "verification.secrets.1"],
+      [{ type: "github", secrets: ["a long random string", "seven_7"] }, "verification.secrets.1"],
       [{ type: "bearer", secrets: ["seven_7"] }, "verification.secrets.0"],
       [
         { type: "any_of", verifiers: [{ type: "slack", secrets: ["short"] }, { type: "none" }] },

@@ -1,4 +1,4 @@
-/** Floods of unauthenticated requests: their cost is bounded, and authenticated senders are not affected. */
+/** Floods of unauthenticated requests: their cost is limited, and authenticated senders are not affected. */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { Agent, request as httpRequest } from "node:http";
@@ -38,7 +38,7 @@ suite("floods of unauthenticated requests", () => {
     rmSync(dataDir, { recursive: true });
   });
 
-  /** From the address named by the trusted proxy of this test. */
+  /** Sends a request from the client address that this test's trusted proxy reports. */
   const send = (
     url: string,
     {
@@ -95,7 +95,7 @@ suite("floods of unauthenticated requests", () => {
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       if (n % 400 !== 0) return;
       const message = JSON.stringify({ n });
-      // Half of them come from the address of the flood: a proxy may hide individual senders.
+      // Half of the messages come from the address of the flood, because a proxy may hide individual senders.
       const from = n % 800 === 0 ? "192.0.2.7" : "198.51.100.9";
       genuine.push(await send(source.address, { body: message, from, headers: signed(message) }));
     });

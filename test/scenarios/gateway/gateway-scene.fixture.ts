@@ -1,4 +1,4 @@
-/** A server with a gateway and one receiver behind it, for files that try many settings of sources and connections. */
+/** A server with a gateway and one receiver, for test files that try many settings of sources and connections. */
 import assert from "node:assert/strict";
 import type { RunningPosthorn } from "../../../src/app/posthorn.ts";
 import { type Receiver, startReceiver } from "../../peers/receiver.ts";
@@ -6,9 +6,9 @@ import type { Client } from "../api/client.fixture.ts";
 import { openGateway, type RunningServer } from "../api/running-server.fixture.ts";
 import { hookOf, type Json, makeSource, type Mode, post, type SentHeaders, signed } from "./scene.fixture.ts";
 
-/** The parts of a source, and its connected webhooks. */
+/** The settings of a source and its connected webhooks. */
 export interface SourceWanted {
-  /** Members of the source; stored and forwarded if `mode` says so. */
+  /** Fields of the source. The default mode is `pass_through`. */
   readonly source?: Json;
   readonly connection?: Json;
   readonly webhook?: Json;
@@ -40,7 +40,7 @@ export class GatewayScene {
     await Promise.all([this.#world.close(), this.receiver.close()]);
   }
 
-  /** The receivers drop their requests, and accept new ones. */
+  /** Creates a source. The receivers discard their earlier requests and accept new ones. */
   async source({ source = {}, connection = {}, webhook = {}, to = [this.receiver] }: SourceWanted = {}) {
     const { mode = "pass_through", ...more } = source;
     for (const receiver of to) startAnew(receiver);
@@ -58,7 +58,7 @@ export class GatewayScene {
     };
   }
 
-  /** Another webhook of a source; its receiver starts empty. */
+  /** Adds a webhook to a source. Its receiver starts without recorded requests. */
   async connect(sourceId: string, receiver: Receiver): Promise<void> {
     startAnew(receiver);
     const hook = { ...hookOf(receiver), events: ["relayed"], profile: "event-delivery", bearer_token: "t" };

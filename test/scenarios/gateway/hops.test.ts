@@ -1,4 +1,4 @@
-/** Two deployments in a row, loops, and destinations that die while they respond. */
+/** Two deployments in a row, loops, and destinations that fail while they respond. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import {
@@ -46,7 +46,7 @@ async function rejections(world: RunningServer, { id }: MadeSource): Promise<rea
   return body["data"] as unknown as readonly Json[];
 }
 
-/** Front leads to back, which verifies its signature, and back to the receiver. */
+/** The front deployment forwards to the back deployment, which verifies its signature and forwards to the receiver. */
 async function chain(how: { readonly first: Mode; readonly second: Mode }) {
   const second = await makeSource(back.admin, { mode: how.second, webhooks: [hookOf(receiver)] });
   const profile = { profile: "standard", signing: { schemes: ["v1"] }, bearer_token: undefined };
@@ -77,7 +77,7 @@ for (const first of modes)
         const hops = (rawHeader(got, "posthorn-hop") ?? "").split(";");
         assert.equal(new Set(hops).size, 2, `one name for each deployment: ${hops.join(";")}`);
       }
-      // A repeat is recognised at the first hop, so nothing arrives twice.
+      // A repeat is detected at the first hop, so nothing arrives twice.
       const again = await send(front, source, `{ "n": 0.0 }`, { "idempotency-key": oddKeys[0] ?? "" });
       assert.ok(again.status < 300, again.text);
       assert.equal(receiver.requests.length, oddKeys.length);
@@ -126,12 +126,12 @@ test("a loop, or more than eight names: 508, and nothing is stored", async () =>
 });
 
 const head = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n";
-/** How a destination dies; its sender gets 504, because the outcome is unknown. */
+/** How a destination fails. Its sender gets 504, because the outcome is unknown. */
 const deaths = {
   "resets in the middle of its body": answeringThenResetting(`${head}half`),
   "resets in the middle of its head": answeringThenResetting("HTTP/1.1 200 OK\r\nX-"),
   "closes in the middle of its body": answeringThenClosing(`${head}half`),
-  "does not answer in time": behaviours.hangAfterRequest,
+  "does not respond in time": behaviours.hangAfterRequest,
 } as const;
 
 for (const [name, behave] of Object.entries(deaths))
@@ -152,7 +152,7 @@ for (const [name, behave] of Object.entries(deaths))
       assert.equal(answer.status, mode === "pass_through" ? 504 : 202, answer.text);
       if (mode === "pass_through") assert.equal(answer.headers["retry-after"], undefined);
       if (mode === "store_and_forward") await failedFirst(source);
-      // The destination has moved to a working address.
+      // Moves the destination to a working address.
       const url = receiver.url("/hook");
       const moved = await front.admin.call("PATCH", `/v1/webhooks/${source.webhooks[0]}`, {
         body: { url, bearer_token: "t" },
@@ -166,7 +166,7 @@ for (const [name, behave] of Object.entries(deaths))
     }
   });
 
-/** Its delivery, once an attempt has failed. */
+/** The delivery of the source's webhook, after an attempt has failed. */
 async function failedFirst({ webhooks: [webhook] }: MadeSource): Promise<Json> {
   const found = await eventually("the first attempt has failed", {
     ask: async () => itemsOf((await front.admin.get(`/v1/webhooks/${webhook}/deliveries`)).body["data"])[0],
@@ -175,7 +175,7 @@ async function failedFirst({ webhooks: [webhook] }: MadeSource): Promise<Json> {
   return found as unknown as Json;
 }
 
-/** Instead of waiting for the schedule. */
+/** Retries immediately instead of waiting for the schedule. */
 async function retryNow(source: MadeSource): Promise<void> {
   const { id } = await failedFirst(source);
   const [webhook] = source.webhooks;

@@ -1,4 +1,4 @@
-/** Hostile requests to the addresses of sources: they are rejected, and only the log records them. */
+/** Hostile requests to the addresses of sources. They are rejected, and only the log records them. */
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { after, before, suite, test } from "node:test";
@@ -11,7 +11,7 @@ import { hookOf, makeSource, modes, post, type SentHeaders, verification } from 
 const seed = Number(process.env["POSTHORN_TEST_SEED"] ?? Date.now() % 1_000_000);
 const numRuns = Number(process.env["POSTHORN_TEST_RUNS"] ?? 150);
 
-/** Names with a meaning for a gateway, a proxy or HTTP. */
+/** Names that have a meaning for a gateway, a proxy or HTTP. */
 const names = [
   "idempotency-key",
   "webhook-id",
@@ -174,7 +174,8 @@ suite(`hostile requests to the gateway (seed ${seed})`, () => {
           const answer = await post(url, bytes, { method, headers: framed });
           statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
           assert.ok(answer.status < 500 || answer.status === 508, `${answer.status} ${answer.text}`);
-          // X signs challenges sent by GET, and OPTIONS may grant permission: neither stores anything.
+          // Other methods may succeed: X sends signed challenges by GET, and OPTIONS may grant permission. Neither
+          // stores anything.
           if (method === "POST") assert.ok(answer.status >= 400, `${answer.status} ${answer.text}`);
         },
       ),
@@ -218,7 +219,7 @@ suite(`hostile requests to the gateway (seed ${seed})`, () => {
   });
 });
 
-/** The response until the server closes, which it does once everything is sent. */
+/** The response until the server closes the connection, which it does after sending everything. */
 function exchange(url: string, bytes: Buffer): Promise<string> {
   return new Promise((resolve) => {
     const { hostname, port } = new URL(url);

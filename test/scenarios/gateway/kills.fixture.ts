@@ -1,4 +1,4 @@
-/** The gateway is killed with signal 9 while senders wait for responses; a ledger records the responses. */
+/** The gateway is killed with signal 9 while senders wait for responses. A ledger records the responses. */
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { databaseFile } from "../../../src/store/sqlite/open.ts";
@@ -11,35 +11,35 @@ import { hookOf, makeSource, type MadeSource, post, rawHeader, type Sent, signed
 const senders = 12;
 const passers = 4;
 
-/** Data left by the killed ones, for diagnostics. */
+/** Statistics about the kills, for diagnostics. */
 export interface KillReport {
   readonly answered: number;
-  /** Committed before the kill, and answered only to the repeat. */
+  /** Number of messages that were committed before the kill but got a response only when they were repeated. */
   readonly between: number;
-  /** Kills that fell between a commit and its response. */
+  /** Number of kills that fell between a commit and its response. */
   readonly killsBetween: number;
-  /** Passed through and accepted. */
+  /** Number of messages that were passed through and accepted. */
   readonly passed: number;
   readonly requests: number;
 }
 
 interface Ledger {
-  /** The event in the response for each key. */
+  /** The event in the response, by key. */
   readonly answered: Map<string, string>;
-  /** Keys whose first response reported a duplicate, and the kill that cut off their original response. */
+  /** Keys whose first response reported a duplicate, and the number of the kill that lost their original response. */
   readonly between: Map<string, number>;
-  /** The number so far. */
+  /** The number of kills so far. */
   kills: number;
   /** Keys of messages that were passed through and accepted. */
   readonly passed: Set<string>;
 }
 
 /**
- * Senders repeat each message until it is answered 2xx, as providers do. One connection is open, and one is paused until
- * the end: both webhooks get everything that was answered, under the sender's key, byte for byte.
+ * Senders repeat each message until they get a 2xx response, as providers do. One connection is open, and one is paused
+ * until the end. Both webhooks get every message that got a 2xx response, under the sender's key, byte for byte.
  *
- * Others send messages that are passed through: a sender that got a success gets it again for each repeat, without
- * another request to the destination.
+ * Other senders send messages that are passed through. A sender that got a success gets it again for each repeat,
+ * without another request to the destination.
  */
 export async function killGateway(run: {
   readonly kills: number;
@@ -83,7 +83,7 @@ export async function killGateway(run: {
 interface Scene {
   readonly posthorn: PosthornProcess;
   readonly source: MadeSource;
-  /** Of what is passed through. */
+  /** The source in pass-through mode. */
   readonly through: MadeSource;
   readonly ledger: Ledger;
 }
@@ -108,7 +108,7 @@ async function killUnderLoad(
   for (let kill = 0; kill < kills; kill += 1) {
     const before = ledger.answered.size;
     while (ledger.answered.size < before + senders) await new Promise((resolve) => setTimeout(resolve, 5));
-    // Alternately at a random moment, and at the worst one.
+    // Kills alternately at a random time and at the worst time, just after a commit.
     if (kill % 2 === 0) await new Promise((resolve) => setTimeout(resolve, random() * 60));
     else await nextCommit(posthorn);
     ledger.kills = kill + 1;
@@ -120,8 +120,8 @@ async function killUnderLoad(
 }
 
 /**
- * Polls without a pause whether something was written, so that the kill comes before the flush is complete, and so
- * before the response. Data handed to the system survives it.
+ * Polls without a pause for new data in the file, so that the kill comes before the flush is complete and therefore
+ * before the response. Data that the operating system has received survives the kill.
  */
 async function nextCommit({ dataDir }: PosthornProcess): Promise<void> {
   const file = `${databaseFile(dataDir)}-wal`;
@@ -132,12 +132,12 @@ async function nextCommit({ dataDir }: PosthornProcess): Promise<void> {
   for (const deadline = performance.now() + 5_000; performance.now() < deadline; ) {
     const before = written();
     for (const until = performance.now() + 20; performance.now() < until; ) if (written() !== before) return;
-    // Senders have their turn.
+    // Lets the senders run.
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }
 
-/** Requests in flight when the process dies are repeated, with the same key and body. */
+/** Requests in flight when the process dies are repeated with the same key and body. */
 async function untilAnswered({ posthorn, source, ledger }: Scene, key: string): Promise<void> {
   for (let cutOffBy = 0; ; ) {
     const sent = await send({ posthorn, source }, key).catch(() => null);
@@ -157,7 +157,7 @@ async function untilAnswered({ posthorn, source, ledger }: Scene, key: string): 
   }
 }
 
-/** Leftovers of a kill block no repeat. */
+/** What a kill left behind must not block a repeat. */
 async function untilPassed({ posthorn, through, ledger }: Scene, key: string): Promise<void> {
   for (;;) {
     const sent = await send({ posthorn, source: through }, key).catch(() => null);
@@ -170,7 +170,7 @@ async function untilPassed({ posthorn, through, ledger }: Scene, key: string): P
   }
 }
 
-/** A sender that got a success gets it again, without another request. */
+/** A sender that got a success gets it again without another request to the destination. */
 async function repeatPassed({ posthorn, through, ledger }: Scene, receiver: Receiver): Promise<void> {
   const before = receiver.requestCount;
   const all = [...ledger.passed];
@@ -185,7 +185,7 @@ function send({ posthorn, source }: Pick<Scene, "posthorn" | "source">, key: str
   return post(`${posthorn.url}${source.path}`, body, { headers });
 }
 
-/** Answered messages are known after every kill: a repeat is the same event. */
+/** Messages with a 2xx response survive every kill: a repeat is recognised as the same event. */
 async function repeatSome({ posthorn, source, ledger }: Scene): Promise<void> {
   const all = [...ledger.answered];
   for (let at = 0; at < all.length; at += Math.ceil(all.length / 50)) {
@@ -212,7 +212,7 @@ async function untilAllCame(receiver: Receiver, keys: ReadonlySet<string>): Prom
   });
 }
 
-/** Every event reported to a sender has one log line that says it was accepted. */
+/** Every event reported to a sender has exactly one log line that says it was accepted. */
 async function compareLog(
   admin: Client,
   { source, ledger }: Pick<Scene, "source" | "ledger">,

@@ -1,4 +1,7 @@
-/** The gateway's log while messages pass, are rejected and fail: never a payload, nor a part of one. */
+/**
+ * The gateway's log while messages are forwarded, are rejected and fail. It must never contain a payload or part of
+ * one.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../../src/engine/manual-clock.fixture.ts";
@@ -11,10 +14,10 @@ import { startReceiver } from "../../peers/receiver.ts";
 import { openServer } from "../api/running-server.fixture.ts";
 import { hookOf, makeSource, modes, post, signed } from "./scene.fixture.ts";
 
-/** Found in a log line as text, as bytes and in the usual encodings, also in parts. */
+/** Must not occur in a log line: as text, as bytes, in the usual encodings, or in parts. */
 const canary = "canary-7f3a9c51e8";
 
-/** Every line of every level, with all its fields. */
+/** All lines of every level, with all their fields. */
 function recordingLog(): { readonly log: Logger; readonly lines: string[] } {
   const lines: string[] = [];
   const write =
@@ -37,7 +40,7 @@ function textsIn(value: unknown, depth = 0): readonly string[] {
 function assertNoPayload(lines: readonly string[]): void {
   const parts = [canary, canary.slice(0, 8), canary.slice(-8)];
   const plain = parts.flatMap((part) => [part, Buffer.from(part).toString("hex")]);
-  // In base64 a text looks different at each of three offsets.
+  // The base64 form of a text differs at each of three offsets.
   const shifted = parts.flatMap((part) => [part, `x${part}`, `xx${part}`]);
   const forms = [...plain, ...shifted.map((part) => Buffer.from(part).toString("base64").slice(4, -4))];
   for (const line of lines)

@@ -1,4 +1,4 @@
-/** Everything that reads a message reads the same values: digits, names of headers, a byte order mark. */
+/** Every component that reads a message reads the same values: digits, header names, a byte order mark. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { assertProblem, textOf } from "../api/client.fixture.ts";
@@ -43,7 +43,7 @@ suite("reading of messages", () => {
         [
           ["accepted", true],
           ["accepted", true],
-          // The key is the same but the bytes differ.
+          // The key is the same, but the bytes differ.
           ["rejected", false],
           ["accepted", true],
           ["rejected", false],
@@ -137,7 +137,7 @@ suite("reading of messages", () => {
         for (const [at, id] of connections.entries())
           await scene.change(`/v1/connections/${id}`, { deduplicate: rulesOf(at) });
       };
-      // Every pointer leads to a member that contains nearly the whole body.
+      // Every pointer refers to a member that contains nearly the whole body.
       const pointer = (depth: number) => "/a".repeat(depth);
       await setRules((at) => ({
         window_ms: 600_000,

@@ -1,10 +1,10 @@
-// A source in a deployment where no process accepts messages of senders.
+// A source in a deployment in which no process accepts messages from senders.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventually } from "../eventually.fixture.ts";
 import { PosthornProcess } from "../posthorn-process.fixture.ts";
 
-const warning = /no process runs the role gateway, so .*add gateway to POSTHORN_ROLES/;
+const warning = /no process runs the gateway role, so .*add gateway to POSTHORN_ROLES/;
 
 test("a warning about sources without the role gateway appears in their listing, in GET /v1/system and in the log", async (t) => {
   const posthorn = await PosthornProcess.start({ env: { POSTHORN_ROLES: "api,scheduler,worker" } });

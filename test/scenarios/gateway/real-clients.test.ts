@@ -1,4 +1,7 @@
-/** The providers' own libraries sign, the gateway verifies and relays, and the kit behind it accepts under the sender's key. */
+/**
+ * The providers' own libraries sign, the gateway verifies and forwards, and the receiver kit accepts the messages under
+ * the sender's key.
+ */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { sign as signGithub, verify as verifyGithub } from "@octokit/webhooks-methods";
@@ -31,11 +34,11 @@ interface SigningClient {
   readonly verification: Json;
   readonly body: string;
   readonly eventType: string;
-  /** Signed by the library now, and again for the repeat. */
+  /** Signs the body with the library. Called again for the repeat. */
   sign(body: string): Headers | Promise<Headers>;
-  /** The library at the destination, if the headers it needs are forwarded. */
+  /** Verifies with the library at the destination, if the headers that it needs are forwarded. */
   judge?(body: string, header: (name: string) => string): unknown;
-  /** Further fields of the source. */
+  /** Additional fields of the source. */
   readonly source?: Json;
 }
 
@@ -44,7 +47,7 @@ const [svixSecret] = svixSecrets;
 const json = { "content-type": "application/json" };
 const order = '{ "type": "order.paid", "text": "Zoë", "amount": 1.0 }';
 
-/** A provider whose library only verifies: the fixture of the kit signs. */
+/** For a provider whose library only verifies. The kit's fixture signs. */
 function signedAs(name: string, body: string): Headers {
   const sender = senders.find((one) => one.name === name);
   assert.ok(sender !== undefined);
@@ -162,7 +165,7 @@ const clients: Readonly<Record<string, SigningClient>> = {
   },
 };
 
-/** Svix and Standard Webhooks have one interface under two names. */
+/** Svix and Standard Webhooks have the same interface under two names. */
 function signedByLibrary(
   library: typeof SvixWebhook | typeof StandardWebhook,
   { prefix, body }: { readonly prefix: string; readonly body: string },
@@ -187,7 +190,7 @@ suite("libraries of providers in front of the gateway, the kit behind it", () =>
     await receiver.close();
   });
 
-  /** The kit behind the receiver, with the secret of the webhook; the messages of its handler. */
+  /** Installs the kit in the receiver with the webhook's key. Returns the messages that its handler received. */
   async function serveKit(webhookId: string | undefined): Promise<readonly (string | null)[]> {
     const shown = await world.admin.get(`/v1/webhooks/${webhookId}/public-key`);
     const { public_key: key } = shown.body as unknown as { readonly public_key: string };
@@ -231,7 +234,7 @@ suite("libraries of providers in front of the gateway, the kit behind it", () =>
         assert.equal(got.text, body);
         assert.equal(rawHeader(got, "idempotency-key"), key["idempotency-key"]);
         assert.notEqual(await judge?.(body, (one) => rawHeader(got, one) ?? ""), false);
-        // The repeat is recognised here, so the destination does not get it.
+        // The repeat is detected here, so the destination does not receive it.
         assert.equal((await send({ ...(await sign(body)), ...key })).status, accepted.status);
         const headers = {
           ...(await sign(body)),
@@ -239,7 +242,7 @@ suite("libraries of providers in front of the gateway, the kit behind it", () =>
         };
         const forged = await post(`${world.baseUrl}${source.path}`, `${body} `, { headers });
         assert.equal(forged.status, 401, forged.text);
-        // In store mode the kit is still running when the sender has its response.
+        // In store mode, the kit is still running when the sender receives its response.
         await eventually("the kit accepts it", {
           ask: () => Promise.resolve(handled.length),
           holds: (count) => count > 0,

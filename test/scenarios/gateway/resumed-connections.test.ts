@@ -1,6 +1,6 @@
 /**
- * A connection that is resumed while messages arrive: it opens at once, nothing overtakes, and other tenants do not
- * wait.
+ * A connection that is resumed while messages arrive: it opens immediately, messages stay in order, and other tenants
+ * do not wait.
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
@@ -40,7 +40,7 @@ suite("resumed connections", () => {
     const resumed = await patch(id, { paused: false });
     assert.equal(resumed["paused"], false);
     assert.notEqual(resumed["releasing_since"], null);
-    // Always with a message in flight, even at the moment when the release ends.
+    // Keeps a message in flight at all times, including when the release ends.
     let isReleasing = true;
     const sending = (async () => {
       while (isReleasing) await sendOne();

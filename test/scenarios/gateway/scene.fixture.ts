@@ -1,4 +1,7 @@
-/** Shared parts of the gateway scenarios: a sender that signs, keys in producers' notations, and connected sources. */
+/**
+ * Shared parts of the gateway scenarios: a sender that signs, keys in the notations of producers, and connected
+ * sources.
+ */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { request as httpRequest } from "node:http";
@@ -17,7 +20,7 @@ export interface Sent {
 
 export type SentHeaders = Readonly<Record<string, string | string[]>>;
 
-const secret = "a long random text";
+const secret = "a long random string";
 export const verification = {
   type: "hmac",
   header: "X-Hub-Signature-256",
@@ -25,7 +28,7 @@ export const verification = {
   secrets: [secret],
 };
 
-/** As producers send them, including spacing and parameters. */
+/** Keys as producers send them, including spacing and parameters. */
 export const oddKeys = [
   '"plain"',
   String.raw`"a\"b\\c"`,
@@ -38,7 +41,7 @@ export const oddKeys = [
   "b".repeat(255),
 ];
 
-/** One request on a separate connection, with the given headers. Rejects if the connection ends early. */
+/** Sends one request with the given headers on a separate connection. Rejects if the connection ends early. */
 export function post(
   url: string,
   body: string | Uint8Array,
@@ -69,7 +72,7 @@ export function signed(body: string | Uint8Array): SentHeaders {
   };
 }
 
-/** As on the wire. */
+/** The raw form, as sent over the wire. */
 export function rawHeader({ rawHeaders }: ReceivedRequest, name: string): string | undefined {
   const at = rawHeaders.findIndex((text, index) => index % 2 === 0 && text.toLowerCase() === name);
   return at < 0 ? undefined : rawHeaders[at + 1];
@@ -77,15 +80,18 @@ export function rawHeader({ rawHeaders }: ReceivedRequest, name: string): string
 
 export interface MadeSource {
   readonly id: string;
-  /** As in the API. */
+  /** The address as the API returns it. */
   readonly address: string;
-  /** Of its secret address. */
+  /** The path of its secret address. */
   readonly path: string;
   readonly connections: readonly string[];
   readonly webhooks: readonly string[];
 }
 
-/** A source, acknowledged if it stores, and a connection to each of these webhooks. */
+/**
+ * Creates a source with a connection to each of these webhooks. In `store_and_forward` mode, it also acknowledges the
+ * service description.
+ */
 export async function makeSource(
   admin: Client,
   {
@@ -97,7 +103,7 @@ export async function makeSource(
     readonly mode: Mode;
     readonly more?: Json;
     readonly webhooks: readonly Json[];
-    /** Of every connection. */
+    /** Rules for every connection. */
     readonly rules?: Json;
   },
 ): Promise<MadeSource> {

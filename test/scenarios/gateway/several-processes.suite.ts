@@ -1,4 +1,7 @@
-/** Sources across processes: two gateways, the API, workers. Each message accepted by one is known to the others. */
+/**
+ * Sources across processes: two gateways, the API and workers. Each message that one gateway accepts is known to the
+ * other processes.
+ */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../../peers/receiver.ts";
@@ -40,7 +43,7 @@ export function gatewayOfSeveralProcesses(name: string, open: () => Promise<Clus
       await receiver.close();
     });
 
-    /** Both gateways know its last change, and so its connection. */
+    /** Both gateways have loaded the source's last change, and therefore its connection. */
     async function sourceOf(mode: Mode, webhook: Json = {}): Promise<MadeSource> {
       const source = await makeSource(admin, { mode, webhooks: [hookOf(receiver, webhook)] });
       const last = { allow_put: true };
@@ -115,7 +118,7 @@ export function gatewayOfSeveralProcesses(name: string, open: () => Promise<Clus
         cluster.count(
           `SELECT count(*) FROM posthorn.gateway_held WHERE connection = '${source.connections[0]}'`,
         );
-      // Once both know of the pause, nothing is forwarded.
+      // When both gateways have loaded the pause, nothing is forwarded.
       for (const at of [0, 1])
         await eventually("the gateway holds", {
           ask: async () => {
@@ -127,7 +130,7 @@ export function gatewayOfSeveralProcesses(name: string, open: () => Promise<Clus
           },
           holds: (isHeld) => isHeld,
         });
-      // The gateways learn of it a moment after the API; messages they hold in between are sent too.
+      // The gateways are notified shortly after the API. Messages that they hold in between are sent too.
       const resumed = pause(false);
       for (let n = 0; n < 10; n += 1) {
         const body = `{"late":${n}}`;

@@ -1,4 +1,4 @@
-/** Many deliveries at once: retried, cancelled and discarded by the filters of their listing. */
+/** Many deliveries together: retried, cancelled and discarded with the filters of their listing. */
 import assert from "node:assert/strict";
 import { itemsOf, textOf } from "../api/client.fixture.ts";
 import type { Json } from "../api/client.fixture.ts";
@@ -27,7 +27,8 @@ export const bulkActions: Scenarios = {
     assert.deepEqual([seen["count"], seen["excluded"], seen["operation"]] as unknown[], [8, {}, null]);
     assert.equal(itemsOf(seen["samples"]).length, 5);
     assert.match(textOf(seen["filter"]?.["to"]), /^\d{4}-.*Z$/);
-    // The first is sent at once, the next after ten seconds: the pause comes before it, even on a busy machine.
+    // The first delivery is sent immediately, the next after ten seconds. The pause takes effect before that, even on a
+    // busy machine.
     const slow = { rate_limit: { requests_per_second: 0.1 } };
     const started = await begin(scene, "/v1/deliveries/retry-batch", { filter, ...slow });
     const path = `/v1/operations/${textOf(started["operation"]?.["id"])}`;

@@ -1,4 +1,4 @@
-/** Requests in flight when their webhook is deleted. */
+/** Requests that are in flight when their webhook is deleted. */
 import assert from "node:assert/strict";
 import type { Answer } from "../../peers/receiver.ts";
 import { itemsOf, textOf } from "../api/client.fixture.ts";
@@ -38,7 +38,7 @@ export const cancellation: Scenarios = {
   },
 };
 
-/** Two events for one webhook that withholds its response to the first; the webhook is deleted in between. */
+/** Two events for one webhook whose response to the first is withheld. The webhook is deleted in the meantime. */
 async function deletedUnderWay(
   scene: TenantScene,
 ): Promise<{ readonly events: readonly string[]; readonly answer: (answer: Answer) => void }> {
@@ -46,8 +46,8 @@ async function deletedUnderWay(
   scene.receiver.script(() => promise);
   const webhook = await scene.addWebhook({
     ordering_guarantee: "strict",
-    // Rows that are locked when the webhook is deleted are cancelled by upkeep, within a minute: the response comes
-    // after that.
+    // If rows are locked when the webhook is deleted, upkeep cancels them within a minute. The response comes later
+    // than that.
     retry_config: { ...soon.retry_config, timeout_ms: 90_000 },
   });
   const first = await scene.publish();

@@ -1,4 +1,4 @@
-/** Endpoints that fail too often get nothing for a while, and then a few probes. */
+/** Endpoints that fail too often receive nothing for a while, and then a few probes. */
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { itemsOf, textOf } from "../api/client.fixture.ts";
@@ -9,7 +9,7 @@ import { fieldOf } from "../tenant-scene.fixture.ts";
 import type { TenantScene } from "../tenant-scene.fixture.ts";
 import type { Scenarios } from "./scenario.fixture.ts";
 
-/** Opens at the fourth failure. Nothing is retried while a scenario looks. */
+/** Opens at the fourth failure. No retry is due while a scenario runs its checks. */
 const brittle = {
   circuit_breaker_config: { minimum_throughput: 4, sleep_window_ms: 60_000, half_open_max_calls: 2 },
   retry_config: { schedule_ms: [60_000] },
@@ -138,7 +138,7 @@ export const circuitBreaker: Scenarios = {
       receiver.script(() => answers.promise);
       const held = await scene.publishNumbered(8);
       await receiver.waitForRequests(4 + 2);
-      // The probes are in flight; a third one would be sent within this time.
+      // Both probes are in flight. A third one would be sent within this time.
       const { circuit_breaker: circuit } = await scene.health(webhook);
       assert.equal(circuit?.["state"], "half_open", JSON.stringify(circuit));
       await new Promise((resolve) => setTimeout(resolve, 500));
@@ -156,7 +156,7 @@ export const circuitBreaker: Scenarios = {
       retry_config: { schedule_ms: [10] },
     });
     const event = await scene.publish();
-    // A schedule of one retry would be exhausted, had the circuit used it.
+    // If the open circuit had used up the only retry, the delivery would be exhausted.
     assert.deepEqual(fieldOf(await scene.attemptsAt(event, "success"), "attempt_number"), [1, 2]);
     const { id } = await scene.deliveryOf(event);
     const { body } = await scene.api.get(`/v1/deliveries/${textOf(id)}`);
@@ -209,7 +209,10 @@ export const circuitBreaker: Scenarios = {
   },
 };
 
-/** A webhook whose receiver failed four times. With a short sleep window, it may be over before a test sees it. */
+/**
+ * A webhook whose receiver failed four times. With a short sleep window, the open state may have ended before a test
+ * observes it.
+ */
 async function withOpenCircuit(scene: TenantScene, config: object = {}): Promise<string> {
   scene.receiver.script(() => ({ status: 500 }));
   const webhook = await scene.addWebhook({
@@ -225,7 +228,7 @@ async function withOpenCircuit(scene: TenantScene, config: object = {}): Promise
   return webhook;
 }
 
-/** Failures, successes, total, and the share of failures. Counts of another process are visible a moment later. */
+/** Failures, successes, total, and the failure rate. Counts from another process become visible after a short delay. */
 async function countsReach(
   scene: TenantScene,
   { webhook, counts }: { readonly webhook: string; readonly counts: readonly number[] },

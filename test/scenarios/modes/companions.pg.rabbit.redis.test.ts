@@ -1,4 +1,4 @@
-/** Proves that the third mode differs from the second. */
+/** Proves that the third mode differs from the second one. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startReceiver } from "../../peers/receiver.ts";
@@ -17,7 +17,7 @@ test("WDS-34 WDS-36 workers get hints from RabbitMQ, and their shared state is i
   await cluster.addWebhook(api, { url: receiver.url("/"), events: ["order.*"] });
   await cluster.publish(api, "order.paid", [{ n: 1 }, { n: 2 }]);
   await receiver.waitForRequests(2);
-  // Workers learn of the limit a moment after it was set.
+  // Workers are notified of the limit shortly after it was set.
   await eventually("the limit is drawn from Redis", {
     ask: async () => {
       await cluster.publish(api, "order.paid", [{ n: 3 }]);

@@ -1,4 +1,4 @@
-/** A receiver gets exactly what a publisher wrote: the text of `data`, in every profile, at every attempt. */
+/** A receiver gets exactly what a publisher wrote: the text of `data`, in every profile and in every attempt. */
 import assert from "node:assert/strict";
 import { assertProblem, fieldsOf, itemsOf, textOf } from "../api/client.fixture.ts";
 import type { Json } from "../api/client.fixture.ts";
@@ -6,7 +6,7 @@ import { eventually } from "../eventually.fixture.ts";
 import { fieldOf, type TenantScene } from "../tenant-scene.fixture.ts";
 import { type Scenarios, soon } from "./scenario.fixture.ts";
 
-/** Notations of `data`; each is one valid JSON text that parsing and serializing would change. */
+/** Notations of `data`. Each one is a single valid JSON text that parsing and serializing would change. */
 const texts: Readonly<Record<string, string>> = {
   "integers beyond 2^53": '{"id":9007199254740993,"big":[-9223372036854775808,18446744073709551615]}',
   "an integer of 400 digits": `{"n":${"1234567890".repeat(40)}}`,
@@ -19,7 +19,7 @@ const texts: Readonly<Record<string, string>> = {
   "a nest of 62 lists": `{"a":${"[".repeat(62)}${"]".repeat(62)}}`,
 };
 
-/** The body of each profile, with the receipt of the event. */
+/** The body sent in each profile, and the receipt of the event. */
 const profiles: Readonly<Record<string, (data: string, receipt: Json) => string>> = {
   standard: (data, { timestamp }) =>
     `{"type":"order.paid","timestamp":"${textOf(timestamp)}","data":${data}}`,
@@ -37,7 +37,7 @@ const profiles: Readonly<Record<string, (data: string, receipt: Json) => string>
 
 async function addWebhooks(scene: TenantScene): Promise<void> {
   const { receiver } = scene;
-  // Each body fails once, so there are two attempts to compare.
+  // Each body is rejected once, so that there are two attempts to compare.
   const seen = new Set<string>();
   receiver.script(({ method, path, text }) => {
     if (method === "OPTIONS")
@@ -63,7 +63,7 @@ async function addWebhooks(scene: TenantScene): Promise<void> {
   }
 }
 
-/** Every received body for each profile, without repeats. */
+/** All distinct bodies that were received, by profile. */
 async function bodiesOf(
   scene: TenantScene,
   count: number,
@@ -109,7 +109,7 @@ export const content: Scenarios = {
     await addWebhooks(scene);
     const datas = Object.values(texts);
     const events = datas.map((data) => `{"data":${data},"event_type":"order.paid"}`);
-    // One that is rejected, so texts and events could be mixed up; one with an escaped name.
+    // One event is rejected, so that texts and events could be mixed up; another one has an escaped member name.
     const raw = `{"events":[ 5, ${events.join(" , ")}, {"event_type":"order.paid","d\\u0061ta": {"n":1.0}} ]}`;
     const published = await scene.api.post("/v1/events/batch", undefined, { raw });
     assert.equal(published.status, 202, published.text);
@@ -183,7 +183,7 @@ export const content: Scenarios = {
       const refused = await scene.api.post("/v1/events", undefined, { raw });
       assertProblem(refused, { status: 400, code: "invalid_request" });
       assert.deepEqual(fieldsOf(refused), [field]);
-      // In a batch only this event is rejected.
+      // Only this event of the batch is rejected.
       const good = '{"event_type":"order.paid","data":{"n":1}}';
       const batch = await scene.api.post("/v1/events/batch", undefined, {
         raw: `{"events":[${raw},${good}]}`,
@@ -196,7 +196,7 @@ export const content: Scenarios = {
       );
       assert.equal(typeof accepted?.["id"], "string", batch.text);
     }
-    // The same name in two objects is allowed.
+    // The same name may occur in two different objects.
     await scene.publish({ data: { a: { a: 1 }, b: [{ a: 1 }, { a: 1 }] } });
   },
 

@@ -1,4 +1,4 @@
-/** Dead letters: listed, retried singly or all at once. */
+/** Dead letters: listed, and retried individually or all together. */
 import assert from "node:assert/strict";
 import { itemsOf, textOf } from "../api/client.fixture.ts";
 import { eventually } from "../eventually.fixture.ts";
@@ -126,7 +126,7 @@ export const deadLetters: Scenarios = {
       assert.equal(started.status, 202, started.text);
       const done = await scene.operationAt(textOf(started.body["batch_operation_id"]), "completed");
       assert.equal(done["queued"], sent.length, `${what}: ${JSON.stringify(done)}`);
-      // The receiver still refuses them, so they are dead letters again.
+      // The receiver still refuses them, so they become dead letters again.
       await eventually("what was retried has ended", {
         ask: () => scene.list("/v1/dlq"),
         holds: (dead) => dead.length === all.length && receiver.requests.length >= sent.length,
@@ -169,7 +169,7 @@ export const deadLetters: Scenarios = {
   },
 };
 
-/** A webhook whose receiver permanently refuses everything, and the refused events, oldest first. */
+/** A webhook whose receiver permanently refuses everything, and the refused events, starting with the oldest. */
 async function withDeadLetters(
   scene: TenantScene,
   count: number,

@@ -1,6 +1,6 @@
 /**
- * The program as operators run it, in each of its modes. Scenarios do not depend on the mode: they get an address and a
- * key.
+ * The program as operators run it, in each of its modes. Scenarios are independent of the mode: they get an address and
+ * a key.
  */
 import type { OpenedApi } from "../api/client.fixture.ts";
 import { Cluster } from "../postgres/cluster.fixture.ts";
@@ -11,7 +11,7 @@ export interface Deployment extends OpenedApi {
   log(): readonly string[];
 }
 
-/** One process with everything in it, on SQLite. */
+/** One process with all roles, on SQLite. */
 export async function openEmbedded(): Promise<Deployment> {
   const posthorn = await PosthornProcess.start();
   return {
@@ -27,7 +27,7 @@ export async function openPostgres(): Promise<Deployment> {
   return openApart(await Cluster.open());
 }
 
-/** The same with RabbitMQ as the queue and Redis for shared state. */
+/** Same as `openPostgres`, with RabbitMQ as the queue and Redis for the shared state. */
 export async function openDistributed(): Promise<Deployment> {
   return openApart(await Cluster.openDistributed());
 }

@@ -44,7 +44,7 @@ export const explaining: Scenarios = {
     assert.equal(fields.get("location"), "/in?token=***");
     const timings = failed["timings_ms"] as Json;
     assert.deepEqual(Object.keys(timings), ["dns", "connect", "tls", "wait"]);
-    // A busy machine may notice late that the request is written, but not that late.
+    // A busy machine may notice late that the request was written, but not by as much as this.
     assert.ok(Number(timings["wait"]) >= answerMs / 2, JSON.stringify(timings));
     assert.equal(failed["peer_address"], null, "which address inside the operator let it go to is not told");
     const [seen] = itemsOf((await admin.get(path)).body["attempts"]);
@@ -150,13 +150,13 @@ export const explaining: Scenarios = {
       const { id } = (await scene.waitsFor(held, "paused")) as unknown as { readonly id: string };
       const [gate, ...others] = itemsOf((await api.get(`/v1/deliveries/${id}`)).body["gates"]);
       assert.deepEqual([gate?.["gate"], others.length, gate?.["since"]], ["paused", 0, since]);
-      assert.equal(gate?.["cause"], "The webhook was paused by hand: deploying");
+      assert.equal(gate?.["cause"], "The webhook was paused manually: deploying");
       assert.equal((await scene.list("/v1/deliveries?waiting_for=paused")).length, 1);
       const backlog = (await api.get(`${path}/backlog`)).body;
       const expected = { waiting: { high: 0, normal: 1, low: 0 }, total: 1, more: false };
       const { waiting, total, more } = backlog;
       assert.deepEqual({ waiting, total, more }, expected);
-      if (sentBefore === 0) assert.equal(backlog["drain_seconds"], null, "nothing was accepted lately");
+      if (sentBefore === 0) assert.equal(backlog["drain_seconds"], null, "nothing was accepted recently");
       assert.equal((await scene.list("/v1/webhooks?paused=true")).length, 1);
       assert.equal((await scene.list("/v1/webhooks?paused=false")).length, 0);
       assert.equal(receiver.requestCount, 0);
@@ -175,7 +175,10 @@ export const explaining: Scenarios = {
     },
 };
 
-/** A worker may learn of a pause a moment after its caller, and still send events published until then. */
+/**
+ * A worker may be notified of a pause shortly after its caller, and may still send events that were published in
+ * between.
+ */
 async function publishedWhilePaused(scene: TenantScene): Promise<string> {
   for (;;) {
     const event = await scene.publish();
@@ -191,7 +194,7 @@ async function publishedWhilePaused(scene: TenantScene): Promise<string> {
   }
 }
 
-/** Performs a suggested remedy. */
+/** Performs a remedy that Posthorn suggests. */
 async function follow({ api }: TenantScene, { method, path, body }: Json): Promise<void> {
   const answer = await api.call(textOf(method), textOf(path), { body: body as object });
   assert.ok(answer.status < 300, answer.text);
@@ -203,7 +206,7 @@ async function gatesAfter({ api }: TenantScene, id: string): Promise<readonly Js
 
 type Pair = readonly [name: string, value: string];
 
-/** Names, letter case and order; values except masked ones. The connection adds its own fields. */
+/** Checks names, letter case and order, and all values except masked ones. The HTTP connection adds further fields. */
 function assertSentAs(made: readonly Pair[], rawHeaders: readonly string[]): void {
   const sent = rawHeaders.flatMap((name, at): Pair[] =>
     at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? ""]] : [],

@@ -1,4 +1,4 @@
-/** Four workers and one API process: limits of one webhook or one tenant apply across all of them. */
+/** Four workers and one API process. The limits of a webhook or a tenant apply to all workers together. */
 import assert from "node:assert/strict";
 import { after, before, beforeEach, suite, test } from "node:test";
 import type { TestContext } from "node:test";
@@ -12,8 +12,8 @@ export interface FourWorkersOptions {
   readonly mode: string;
   readonly open: () => Promise<Cluster>;
   /**
-   * Whether workers draw from one bucket of the tenant; otherwise each has its part, and some is unused while work is
-   * uneven.
+   * Whether all workers draw from one bucket of the tenant. If false, each worker has its own part of the limit, and
+   * some of it is unused while the load is uneven.
    */
   readonly sharesTenantLimit: boolean;
 }
@@ -32,7 +32,7 @@ export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOption
       before(() => scene.open());
       after(() => scene.close());
 
-      // First, because it counts everything.
+      // Must be the first test, because it counts everything.
       test("WDS-217 WDS-219 every event is delivered once, and the history has no duplicates", async (t) => {
         const { cluster, api } = scene;
         const receiver = await scene.receiver(t);
@@ -70,7 +70,7 @@ export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOption
         assertReached(receiver.requests.slice(rate.burst, 41), 0.95 * rate.requests_per_minute);
       });
 
-      // Last, because it limits the tenant of all.
+      // Must be the last test, because it limits the tenant that all tests use.
       test("WDS-166 the limit of a tenant applies to all workers together", async (t) => {
         const { cluster, api } = scene;
         const receiver = await scene.receiver(t);
@@ -89,8 +89,8 @@ export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOption
         assert.ok((await scene.countOwners(webhooks)) >= 2, "one worker did everything");
         if (!sharesTenantLimit) return;
 
-        // With separate parts, the one worker with work would have a quarter. shared-state/tenant-limits.test.ts shows,
-        // without a busy machine, how exactly the limit is reached.
+        // With separate parts, the only worker with work would have a quarter of the limit.
+        // shared-state/tenant-limits.test.ts checks how exactly the limit is reached, independently of a busy machine.
         await receiver.waitForRequests(120);
         await cluster.addWebhook(api, { url: receiver.url("/alone"), events: ["alone.*"] });
         await cluster.publish(api, "alone.paid", numbered(40));
@@ -163,7 +163,7 @@ export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOption
   });
 }
 
-/** One API process and four workers, which several tests share: each starts the workers it needs. */
+/** One API process and four workers that several tests share. Each test starts the workers it needs. */
 class Scene {
   readonly #open: () => Promise<Cluster>;
   readonly #stack = new AsyncDisposableStack();
@@ -183,7 +183,7 @@ class Scene {
     this.api = api;
   }
 
-  /** Starts as many workers as ended. */
+  /** Starts as many workers as have ended. */
   async replaceEnded(): Promise<void> {
     await this.cluster.start(...Array.from({ length: this.#ended }, () => "worker"));
     this.#ended = 0;
@@ -193,7 +193,7 @@ class Scene {
     return this.#stack.disposeAsync();
   }
 
-  /** Ends with the test. */
+  /** Stopped at the end of the test. */
   async receiver(t: TestContext): Promise<Receiver> {
     const receiver = await startReceiver();
     t.after(() => receiver.close());
@@ -208,7 +208,8 @@ class Scene {
   }
 
   /**
-   * Publishes until a response arrived within a second, on any machine: only such a webhook gets five requests at once.
+   * Publishes until a response arrives within a second, even on a slow machine. Only such a webhook gets five
+   * concurrent requests.
    */
   async answersQuickly(eventType: string): Promise<void> {
     const { cluster, api } = this;
@@ -233,7 +234,7 @@ class Scene {
   }
 }
 
-/** The number that a full bucket at that time would have allowed: no request can have been sent earlier. */
+/** Checks that no request was sent earlier than a bucket that was full at `sinceMs` allows. */
 function assertNeverExceeded(requests: readonly ReceivedRequest[], rate: RateLimit, sinceMs: number): void {
   for (const [index, { arrivedAtMs }] of requests.entries()) {
     const allowed = rate.burst + ((arrivedAtMs - sinceMs) * rate.requests_per_minute) / 60_000;
@@ -242,8 +243,8 @@ function assertNeverExceeded(requests: readonly ReceivedRequest[], rate: RateLim
 }
 
 /**
- * Of requests that wait only for the rate, some sequence arrives as fast as the rate allows. A busy machine delays some
- * of them, and the limiter does not replace wasted tokens.
+ * If requests wait only for the rate limit, some sequence of them arrives as fast as the limit allows. A busy machine
+ * delays other requests, and the limiter does not replace unused tokens.
  */
 function assertReached(requests: readonly ReceivedRequest[], requestsPerMinuteMin: number): void {
   const stretch = Math.ceil(requests.length / 2);

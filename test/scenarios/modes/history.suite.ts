@@ -1,4 +1,4 @@
-/** The history of a webhook, with the actor of each change. */
+/** The history of a webhook, including the actor of each change. */
 import assert from "node:assert/strict";
 import { itemsOf, type Json, textOf } from "../api/client.fixture.ts";
 import { eventually } from "../eventually.fixture.ts";
@@ -21,7 +21,7 @@ export const history: Scenarios = {
         ask: () => scene.list(`${path}/timeline`),
         holds: (rows) => rows.some(({ kind }) => textOf(kind) === wanted),
       });
-    // A worker serves it from now on.
+    // From now on, a worker serves the webhook.
     await scene.reaches(await scene.publish(), "success");
     await scene.change(`${webhook}/circuit-breaker`, { action: "force_open", duration_seconds: 60 });
     await until("circuit_opened");

@@ -1,4 +1,4 @@
-/** How many requests a webhook gets at once, and per minute. */
+/** How many requests a webhook receives concurrently, and per minute. */
 import assert from "node:assert/strict";
 import { textOf } from "../api/client.fixture.ts";
 import { eventually } from "../eventually.fixture.ts";
@@ -34,7 +34,7 @@ export const limits: Scenarios = {
     assert.equal((await scene.health(webhook))["in_flight"], 1);
     answered.resolve({});
     await scene.reaches(event, "success");
-    // Requests in flight of another process are visible a moment later.
+    // Requests in flight from another process become visible after a short delay.
     await eventually("nothing on its way", {
       ask: async (): Promise<unknown> => (await scene.health(webhook))["in_flight"],
       holds: (inFlight) => inFlight === 0,
@@ -55,7 +55,7 @@ export const limits: Scenarios = {
     const { receiver } = scene;
     const rate = { requests_per_minute: 300, burst: 5 };
     await scene.addWebhook({ rate_limit: rate });
-    // The bucket is full, and nothing can have been sent earlier: late arrival proves nothing.
+    // The bucket is full, and no request can have been sent earlier. A late arrival proves nothing.
     const sinceMs = performance.now();
     await scene.publishNumbered(20);
     await receiver.waitForRequests(20);
@@ -68,7 +68,8 @@ export const limits: Scenarios = {
 };
 
 /**
- * Publishes until a response arrived within a second, on any machine: only such a webhook gets five requests at once.
+ * Publishes until a response arrives within a second, even on a slow machine. Only such a webhook gets five concurrent
+ * requests.
  */
 async function answersQuickly(scene: TenantScene): Promise<void> {
   await eventually("an answer within a second", {

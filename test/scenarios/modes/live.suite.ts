@@ -1,4 +1,4 @@
-/** Live updates, whichever process causes them. */
+/** Live updates, regardless of the process that causes them. */
 import assert from "node:assert/strict";
 import type { Answer } from "../../peers/receiver.ts";
 import { itemsOf, textOf } from "../api/client.fixture.ts";
@@ -22,7 +22,8 @@ export const live: Scenarios = {
     assert.equal(ended.name, "deliveries");
     assert.equal(ended.data["topic"], `deliveries:webhook=${webhook}`);
     assert.equal(ended.data["left_out"], false);
-    // The stranger's event is published later, so the absence of others is not a matter of time.
+    // The other tenant's event is published later. Because it arrives, the absence of earlier events is not a matter of
+    // timing.
     const after = scene.admin.withKey(await scene.admin.keyFor("manage", `${scene.tenantId}-stranger`));
     await after.post("/v1/webhooks", { url: scene.receiver.url("/stranger"), events: ["order.*"] });
     const theirs = await after.post("/v1/events", { event_type: "order.paid", data: {} });
@@ -106,7 +107,8 @@ export const live: Scenarios = {
       () => own.events.filter((event) => attemptsOf(event) > 0).length > 1,
     );
     await own.until("all that was published is told", () => published() === 3);
-    // The stranger's first event is published later, so the absence of others is not a matter of time.
+    // The other tenant's first event is published later. Because it arrives, the absence of earlier events is not a
+    // matter of timing.
     const after = scene.admin.withKey(await scene.admin.keyFor("manage", `${scene.tenantId}-stats`));
     const theirs = await after.post("/v1/events", { event_type: "nobody.asked", data: {} });
     assert.equal(theirs.status, 202, theirs.text);
@@ -140,7 +142,7 @@ export const live: Scenarios = {
   },
 };
 
-/** For a delivery that got a 503 and waits an hour for its next attempt. */
+/** Creates a delivery that got a 503 and waits an hour for its next attempt. */
 async function waitingDelivery(
   scene: TenantScene,
 ): Promise<{ readonly id: string; readonly webhook: string }> {

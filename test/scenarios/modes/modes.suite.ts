@@ -1,5 +1,5 @@
 /**
- * Runs every scenario on one deployment, side by side.
+ * Runs all scenarios concurrently on one deployment.
  *
  * ```ts
  * scenariosOn("embedded", openEmbedded);
@@ -49,7 +49,7 @@ const themes: Readonly<Record<string, Scenarios>> = {
   history,
 };
 
-/** Enough to hide waiting times; few enough that two cores respond in time. */
+/** Enough scenarios to hide waiting times, but few enough that two cores respond in time. */
 const concurrency = 12;
 
 export function scenariosOn(mode: string, open: () => Promise<Deployment>): void {
@@ -78,10 +78,10 @@ export function scenariosOn(mode: string, open: () => Promise<Deployment>): void
 
 const logLinesMax = 200;
 
-/** The error, with the output of the processes: a rare failure must show enough the first time. */
+/** Adds the output of the processes to the error, because a rare failure must show enough the first time. */
 function withLog(error: unknown, { log }: Deployment): unknown {
   const lines = log().filter((line) => !line.includes('"level":"debug"'));
-  // The stack is the part that a runner shows.
+  // The test runner shows only the stack.
   if (error instanceof Error) error.stack += `\nlog:\n${lines.slice(-logLinesMax).join("\n")}`;
   return error;
 }

@@ -1,4 +1,4 @@
-/** Ordered lanes. */
+/** Deliveries in ordered lanes. */
 import assert from "node:assert/strict";
 import type { Answer } from "../../peers/receiver.ts";
 import { eventually } from "../eventually.fixture.ts";
@@ -53,13 +53,13 @@ export const ordering: Scenarios = {
   "strict: a delivery behind a failing head says what it waits for": async (scene) => {
     const { receiver } = scene;
     receiver.script((_, index) => ({ status: index === 0 ? 500 : 200 }));
-    // Far enough ahead that it is not reached while a busy machine looks.
+    // Far enough in the future that a busy machine does not reach it during the checks.
     await scene.addWebhook({ ordering_guarantee: "strict", retry_config: { schedule_ms: [600_000] } });
     const head = await scene.publish();
     await scene.waitsFor(head, "schedule");
     const next = await scene.publish();
-    // The report of another process may be from before the head failed: then it is due now, or in flight without an end
-    // time.
+    // The report of another process may date from before the failure of the head. It then says that the head is due, or
+    // in flight without an end time.
     await eventually("it waits for the head, until its retry", {
       ask: () => scene.deliveryOf(next),
       holds: (found) => {
@@ -77,7 +77,7 @@ export const ordering: Scenarios = {
     receiver.script(({ text }) => {
       if (text.includes('"n":0}')) return { status: others < 9 ? 500 : 200 };
       others += 1;
-      // The first of them waits for the second, which is sent in parallel.
+      // The response to the first of these requests waits for the second request, which is sent in parallel.
       if (others === 1) return isAnswered.promise;
       isAnswered.resolve({});
       return {};

@@ -1,4 +1,4 @@
-/** Failures of a webhook, reported as one problem. */
+/** A webhook's failures, reported as one problem. */
 import assert from "node:assert/strict";
 import { itemsOf, type Json, textOf } from "../api/client.fixture.ts";
 import { eventually } from "../eventually.fixture.ts";

@@ -1,4 +1,4 @@
-/** Promises to publishers: once, by priority, and an invalid event does not affect others. */
+/** Guarantees for publishers: exactly-once publishing, priorities, and that an invalid event does not affect others. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { assertProblem, itemsOf, textOf } from "../api/client.fixture.ts";
@@ -94,7 +94,7 @@ export const publishing: Scenarios = {
     await scene.change(`${webhook}/circuit-breaker`, { action: "force_close" });
     await scene.receiver.waitForRequests(60);
     const ranks = scene.numbers().map((n) => 2 - (n % 3));
-    // Five requests are in flight at once, and arrive in any order.
+    // Five requests are in flight concurrently and may arrive in any order.
     for (const [index, rank] of ranks.entries()) {
       const wanted = Math.floor(index / 20);
       const isNearBoundary = index % 20 < 5 || index % 20 >= 15;

@@ -1,4 +1,4 @@
-/** Stored fields of webhooks, deliveries and attempts, and their queries. */
+/** Stored fields of webhooks, deliveries and attempts, and the queries on them. */
 import assert from "node:assert/strict";
 import { textOf } from "../api/client.fixture.ts";
 import type { Json } from "../api/client.fixture.ts";
@@ -43,7 +43,7 @@ export const records: Scenarios = {
         assert.ok(durationMs >= 0 && durationMs <= performance.now() - startedAt, String(durationMs));
         assert.ok(timeOf(attempt, "executed_at") >= timeOf(attempt, "scheduled_at"), JSON.stringify(attempt));
       }
-      // The clocks of the test and of the server may differ by a rounding.
+      // The clocks of the test and the server may be rounded differently.
       assert.ok(Number(last?.["duration_ms"]) >= thinksMs - 5, "the time that the receiver took is in it");
       assert.deepEqual(fieldOf(attempts, "next_retry_at"), [
         failed?.["scheduled_at"],
@@ -96,7 +96,7 @@ export const records: Scenarios = {
     const { promise: answered, resolve: answer } = Promise.withResolvers<Answer>();
     scene.receiver.script(() => answered);
     await scene.addWebhook();
-    // If publishing waited for the receiver, this line would never end.
+    // If publishing waited for the receiver, this line would never complete.
     const events = [await scene.publish(), await scene.publish()];
     await scene.receiver.waitForRequests(1);
     answer({});

@@ -1,4 +1,4 @@
-/** Events that are delivered again on request. */
+/** Events that are redelivered on request. */
 import assert from "node:assert/strict";
 import { assertProblem, itemsOf, textOf } from "../api/client.fixture.ts";
 import type { ReceivedRequest } from "../../peers/receiver.ts";
@@ -75,7 +75,7 @@ export const redelivery: Scenarios = {
   },
 };
 
-/** What identifies an event for a receiver. */
+/** The fields by which a receiver identifies an event. */
 function messageOf({ headers, text }: ReceivedRequest): object {
   return { id: headers["webhook-id"], key: headers["idempotency-key"], text };
 }

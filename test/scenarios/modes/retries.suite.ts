@@ -1,4 +1,4 @@
-/** Which failures are retried, when, and how often. */
+/** Which failures are retried, when they are retried, and how often. */
 import assert from "node:assert/strict";
 import { textOf } from "../api/client.fixture.ts";
 import { fieldOf } from "../tenant-scene.fixture.ts";
@@ -64,7 +64,7 @@ export const retries: Scenarios = {
     const first = await scene.publish();
     await scene.reaches(first, "success");
     assertWithin(gapsMs(scene)[0], { fromMs: 2_000, toMs: 30_000 });
-    // Long enough that a busy machine can inspect the waiting delivery.
+    // Long enough for a busy machine to inspect the waiting delivery.
     receiver.script(() => ({ status: 503, headers: { "Retry-After": "600" } }));
     const failed = await scene.publish();
     await scene.reaches(failed, "failed");
@@ -117,7 +117,7 @@ export const retries: Scenarios = {
   "a timeout is a failure that is retried under the same key": async (scene) => {
     const { receiver } = scene;
     receiver.script((_, index) => (index === 0 ? "hang" : {}));
-    // A profile that does not pause an endpoint after a timeout.
+    // This profile does not pause an endpoint after a timeout.
     await scene.addWebhook({
       profile: "event-delivery",
       retry_config: { timeout_ms: 2_000, schedule_ms: Array(10).fill(50) },
@@ -146,7 +146,7 @@ export const retries: Scenarios = {
   },
 };
 
-/** Between consecutive requests. */
+/** Intervals between consecutive requests. */
 function gapsMs({ receiver }: TenantScene): number[] {
   const times = receiver.requests.map(({ arrivedAtMs }) => arrivedAtMs);
   return times.slice(1).map((time, index) => time - (times[index] ?? 0));

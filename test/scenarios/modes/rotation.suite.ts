@@ -1,4 +1,4 @@
-/** Replaced secrets, as seen by an independent consumer: the npm package `standardwebhooks`. */
+/** Rotated secrets, as seen by an independent consumer: the npm package `standardwebhooks`. */
 import assert from "node:assert/strict";
 import { Webhook } from "standardwebhooks";
 import type { Answer, ReceivedRequest } from "../../peers/receiver.ts";
@@ -8,7 +8,7 @@ import type { TenantScene } from "../tenant-scene.fixture.ts";
 import type { Scenarios } from "./scenario.fixture.ts";
 
 const overlapMs = 10_000;
-/** The signing process may differ from the one that was called; it follows within this time. */
+/** The process that signs may not be the one that handled the call. It loads the new secret within this time. */
 const followsWithinMs = 25_000;
 
 export const rotation: Scenarios = {
@@ -37,7 +37,7 @@ export const rotation: Scenarios = {
     const { receiver } = scene;
     const refused = Promise.withResolvers<Answer>();
     receiver.script((_, index) => (index === 0 ? refused.promise : {}));
-    // The time within which a signing process learns of it.
+    // The delay gives the signing process time to load the new secret.
     const { id, secret: old } = await withSecret(scene, { retry_config: { schedule_ms: [5_000] } });
     const event = await scene.publish();
     const [first] = await receiver.waitForRequests(1);
@@ -79,7 +79,7 @@ async function rotate(scene: TenantScene, id: string, how: object): Promise<stri
   return textOf(rotated.body["secret"]);
 }
 
-/** The request of an event published now. */
+/** The request that delivers an event published now. */
 async function nextRequest(scene: TenantScene): Promise<ReceivedRequest> {
   const { receiver } = scene;
   const id = await scene.publish();

@@ -1,4 +1,4 @@
-/** Webhooks that are disabled and enabled, by people and by responses of their receivers. */
+/** Webhooks that are disabled and enabled, by users and by responses of their receivers. */
 import assert from "node:assert/strict";
 import { assertProblem } from "../api/client.fixture.ts";
 import type { Json } from "../api/client.fixture.ts";
@@ -29,7 +29,7 @@ export const switching: Scenarios = {
       const { receiver } = scene;
       let isMended = false;
       receiver.script(() => ({ status: isMended ? 200 : 500 }));
-      // Enough of them that one comes after a busy machine has disabled it.
+      // Enough retries that at least one is due after a busy machine has disabled the webhook.
       const webhook = await scene.addWebhook({ retry_config: { schedule_ms: Array(45).fill(5_000) } });
       const event = await scene.publish();
       await scene.reaches(event, "failed");
@@ -37,7 +37,7 @@ export const switching: Scenarios = {
       await scene.waitsFor(event, "inactive");
       await eventually("a retry that is due does not come", {
         ask: () => Promise.resolve(performance.now() - (receiver.requests.at(-1)?.arrivedAtMs ?? 0)),
-        // The schedule has a jitter of a fifth.
+        // The schedule has a jitter of 20%.
         holds: (sinceMs) => sinceMs > 7_000,
       });
       const sent = receiver.requestCount;
@@ -52,7 +52,7 @@ export const switching: Scenarios = {
     receiver.script(({ path }) => ({ status: path === "/old" ? 500 : 200 }));
     const webhook = await scene.addWebhook({
       url: receiver.url("/old"),
-      // Enough of them that the change is in time on a busy machine.
+      // Enough retries that the change is in time on a busy machine.
       retry_config: { schedule_ms: Array(45).fill(1_000) },
     });
     const event = await scene.publish();
@@ -141,7 +141,7 @@ export const switching: Scenarios = {
     assert.equal((await scene.api.call("DELETE", `/v1/webhooks/${webhook}`)).status, 204);
     assertProblem(await scene.api.get(`/v1/webhooks/${webhook}`), { status: 404, code: "not_found" });
     await new Promise((resolve) => setTimeout(resolve, 3_000));
-    // Upkeep looks for deliveries to cancel once a minute.
+    // Upkeep checks once a minute for deliveries to cancel.
     const { status, waiting_for } = await scene.deliveryOf(held);
     const shown = `${JSON.stringify(status)} ${JSON.stringify(waiting_for)}`;
     assert.match(shown, /^("cancelled" null|"pending" "inactive")$/);

@@ -1,4 +1,4 @@
-/** Tenants on one deployment: neither reads, changes or reaches anything of the other. */
+/** Tenants on one deployment: no tenant can read, change or reach anything that belongs to another. */
 import assert from "node:assert/strict";
 import { assertProblem, textOf } from "../api/client.fixture.ts";
 import { fieldOf } from "../tenant-scene.fixture.ts";

@@ -1,4 +1,4 @@
-/** `posthorn move`: everything in a data folder continues on PostgreSQL as before. */
+/** `posthorn move`: everything in a data folder continues unchanged on PostgreSQL. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -14,9 +14,9 @@ import { type Receiver, startReceiver } from "../../peers/receiver.ts";
 import { eventually } from "../eventually.fixture.ts";
 
 const ordered = 12;
-/** The one that was cancelled and retried. */
+/** Number of the event whose delivery was cancelled and retried. */
 const retried = 3;
-/** The master key is in the folder. */
+/** The master key is stored in the folder. */
 const ofTheFolder = { masterKey: null, masterKeyPrevious: [] };
 
 suite("move to PostgreSQL and back", () => {
@@ -139,7 +139,7 @@ suite("move to PostgreSQL and back", () => {
     await posthorn.tenants.put({ id: "acme", input: { name: "half @ and whole \u{1f4ef}" } });
     await posthorn.tenants.put({ id: "plain", input: { name: "a backslash: \\ud800" } });
     await posthorn.close();
-    // Accepted by older versions.
+    // Older versions accepted this text.
     const db = new DatabaseSync(join(folder, "posthorn.db"));
     db.exec(
       String.raw`UPDATE tenants SET document = replace(document, '@', '\ud83d\u0000') WHERE id = 'acme'`,
@@ -167,7 +167,7 @@ suite("move to PostgreSQL and back", () => {
     ]);
 
     const complete =
-      /the move of .* is already complete: everything moved to .* on 20.*Serve from there.*--reopen/;
+      /the move of .* is already complete: everything was moved to .* on 20.*Serve from there.*--reopen/;
     await assert.rejects(runMove(ends, watch.tell, watch.pause), complete);
     await assert.rejects(planMove(ends), complete);
   });
@@ -203,7 +203,7 @@ suite("move to PostgreSQL and back", () => {
   });
 });
 
-/** Delivered, refused and waiting deliveries, with keys, of two tenants. */
+/** Delivered, refused and waiting deliveries of two tenants, with idempotency keys. */
 async function fill(posthorn: Posthorn, receiver: Receiver): Promise<{ readonly down: string }> {
   await posthorn.tenants.put({ id: "acme", input: {} });
   const at = (path: string) => `${receiver.origin}${path}`;
@@ -226,13 +226,14 @@ async function fill(posthorn: Posthorn, receiver: Receiver): Promise<{ readonly 
     ask: () => posthorn.deliveries.list({ limit: 250 }),
     holds: ({ rows }) => rows.filter(({ delivery }) => delivery.progress.attemptCount > 0).length === 7,
   });
-  // Nothing is sent there until it is confirmed, however long the move takes.
+  // Forces the circuit open, so that nothing is sent to this webhook before the test closes the circuit, however long
+  // the move takes.
   await posthorn.webhooks.circuit({ id: down.view.webhook.id, action: "force_open" });
   await retryOne(posthorn, down.view.webhook.id);
   return { down: down.view.webhook.id };
 }
 
-/** Cancels a delivery waiting in an ordered lane, and retries it: it then waits behind the others. */
+/** Cancels a delivery that waits in an ordered lane, and retries it. It is then queued behind the other deliveries. */
 async function retryOne(posthorn: Posthorn, webhookId: string): Promise<void> {
   const { rows } = await posthorn.deliveries.listOfWebhook({ webhookId, limit: 250, order: "oldest" });
   const deliveryId = rows[retried]?.delivery.id ?? "";
@@ -244,7 +245,7 @@ async function retryOne(posthorn: Posthorn, webhookId: string): Promise<void> {
   await posthorn.deliveries.retry({ webhookId, deliveryId });
 }
 
-/** The stored state, without reports of workers. */
+/** The stored state, without the reports of workers. */
 async function factsOf(posthorn: Posthorn): Promise<unknown> {
   const all = { limit: 250 };
   const webhooks = (await posthorn.webhooks.list(all)).rows.map(({ webhook }) => webhook);
@@ -260,7 +261,7 @@ async function factsOf(posthorn: Posthorn): Promise<unknown> {
   );
 }
 
-/** A digest of every file of a folder. */
+/** A digest of each file in a folder. */
 function filesOf(dir: string): ReadonlyMap<string, string> {
   return new Map(
     readdirSync(dir)
@@ -274,7 +275,7 @@ function filesOf(dir: string): ReadonlyMap<string, string> {
   );
 }
 
-/** Ends a move like a kill: after the first rows of a part were written. */
+/** Ends a move as a kill would: after the first rows of a part have been written. */
 function cutAt(part: string): (news: MoveNews) => void {
   return (news) => {
     if (news.kind === "progress" && news.part === part) throw new Error("cut");

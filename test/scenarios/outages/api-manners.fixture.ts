@@ -2,25 +2,25 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { adminKey } from "./webhooks.fixture.ts";
 
 export interface Manners {
-  /** An expectation of a caller that was not met. */
+  /** Expectations of a caller that were not met. */
   readonly problems: readonly string[];
   readonly summary: string;
 }
 
-/** Refused connections are noticed at once. Publishes wait for the next attempt to write, within five seconds. */
+/** Refused connections are detected immediately. Publishes wait up to five seconds for the next attempt to write. */
 const refusedMsMax = 8_000;
 /**
- * An unanswered statement is abandoned after ten seconds, and so is the query for the outcome of its transaction; its
- * caller may have waited for another one for five seconds.
+ * A statement without a response is abandoned after ten seconds. The same applies to the query for the outcome of its
+ * transaction. The caller may have waited another five seconds for an earlier statement.
  */
 const silentMsMax = 25_000;
-/** Readiness has a separate query, which stays unanswered. */
+/** The readiness check uses a separate query, which gets no response. */
 const noticedWithinMs = 10_000;
 const pauseMs = 500;
 
 /**
- * Calls an API repeatedly while its store is unavailable: it refuses in bounded time, says why, and its readiness is
- * correct.
+ * Calls an API repeatedly while its store is unavailable. The API must refuse within a time limit, give the reason, and
+ * report its readiness correctly.
  */
 export async function askWhile(
   away: Promise<unknown>,
@@ -63,7 +63,7 @@ export async function askWhile(
   return { problems: [...problems], summary };
 }
 
-/** What is wrong with the response to a publish; null for an error that a program can act on. */
+/** What is wrong with the response to a publish; null if it is an error that a client can handle. */
 async function refusalProblem(url: string): Promise<string | null> {
   const response = await fetch(`${url}/v1/events`, {
     method: "POST",

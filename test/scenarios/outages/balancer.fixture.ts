@@ -11,13 +11,15 @@ import type { AddressInfo } from "node:net";
 
 const askAgainMs = 50;
 const answerMsMax = 2_000;
-/** Shorter than a target keeps responding after it reports draining, which is 3 s with 30 s of grace. */
+/**
+ * Must be shorter than the time for which a target still responds after it reports draining: 3 s with 30 s of grace.
+ */
 const idleMsMax = 1_000;
 
 /**
- * A small load balancer. Each request goes to the next target whose `/readyz` recently responded 200, over kept
- * connections. If a connection is refused, so that nothing was sent, it uses another target. Nothing is ever sent
- * twice: later failures are answered with 502.
+ * A small load balancer. It sends each request to the next target whose `/readyz` recently returned 200, over kept
+ * connections. If a connection is refused, nothing was sent, and it uses a different target. It never sends anything
+ * twice: later failures get a 502.
  */
 export class Balancer {
   readonly #targets: () => readonly string[];
@@ -33,7 +35,7 @@ export class Balancer {
     this.#server = createServer((message, response) => void this.#pass(message, response));
   }
 
-  /** Targets are base URLs, read again each time. */
+  /** Returns the base URLs of the targets. Called again for each request. */
   static async open(targets: () => readonly string[]): Promise<Balancer> {
     const balancer = new Balancer(targets);
     balancer.#server.listen(0, "127.0.0.1");
@@ -115,7 +117,7 @@ function isRefused(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ECONNREFUSED";
 }
 
-/** A target that responds slowly keeps its state. */
+/** A target that responds too slowly keeps its previous state. */
 async function readiness(url: string): Promise<"ready" | "not ready" | "unknown"> {
   const options = { headers: { connection: "close" }, signal: AbortSignal.timeout(answerMsMax) };
   try {

@@ -1,4 +1,4 @@
-/** Outages that apply to RabbitMQ and to Redis, without which everything continues. */
+/** Outages that apply to both RabbitMQ and Redis. Without these servers, everything continues. */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CuttingProxy } from "../../services/cutting-proxy.fixture.ts";
@@ -7,15 +7,15 @@ import type { Rig } from "./rig.fixture.ts";
 export interface Companion {
   readonly rig: Rig;
   readonly server: { stop(): Promise<void>; start(): Promise<void> };
-  /** The network between it and one worker. */
+  /** The network between the server and one worker. */
   readonly way: CuttingProxy;
-  /** The report of a process during the outage. */
+  /** The problem that a process reports during the outage. */
   readonly complaint: string;
-  /** When every process has recovered. */
+  /** Maximum time until every process has recovered, in milliseconds. */
   readonly connectedMsMax: number;
 }
 
-/** It is stopped for this long: a process reports that, stays ready, and the API refuses nothing. */
+/** Stops the server for this long. A process reports the outage but stays ready, and the API refuses nothing. */
 export async function stopsFor(awayMs: number, of: Companion): Promise<void> {
   const { deployment } = of.rig;
   const [api] = deployment.apis;
@@ -30,7 +30,7 @@ export async function stopsFor(awayMs: number, of: Companion): Promise<void> {
   await deployment.untilSound(of.connectedMsMax);
 }
 
-/** The network between one worker and it is cut. */
+/** Resets the connections between one worker and the server. */
 export async function isCut({ rig, way, connectedMsMax }: Companion): Promise<void> {
   await way.cut();
   await sleep(5_000);
@@ -38,7 +38,7 @@ export async function isCut({ rig, way, connectedMsMax }: Companion): Promise<vo
   await rig.deployment.untilSound(connectedMsMax);
 }
 
-/** Packets between one worker and it are dropped for this long, then delayed. */
+/** Drops the packets between one worker and the server for this long, then delays them. */
 export async function vanishesFor(silentMs: number, of: Companion): Promise<void> {
   const { way } = of;
   way.stall();

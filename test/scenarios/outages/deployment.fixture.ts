@@ -13,19 +13,22 @@ export interface DeploymentOptions {
   readonly apis?: number;
   readonly schedulers?: number;
   readonly workers?: number;
-  /** With RabbitMQ and Redis in addition to PostgreSQL. */
+  /** Adds RabbitMQ and Redis to PostgreSQL. */
   readonly distributed?: boolean;
   /** Settings of the PostgreSQL server. */
   readonly postgres?: Readonly<Record<string, string>>;
 }
 
-/** A server, and the network to the remote processes: the first worker, and the second API if there is one. */
+/**
+ * A server, and the network between it and the remote processes: the first worker, and the second API process if there
+ * is one.
+ */
 export interface Service<Server> {
   readonly server: Server;
   readonly way: CuttingProxy;
 }
 
-/** Posthorn on several machines, with separate roles, on dedicated servers that may be stopped. */
+/** Posthorn on several simulated machines with separate roles, using dedicated servers that may be stopped. */
 export class Deployment {
   readonly #options: DeploymentOptions;
   readonly #stack = new AsyncDisposableStack();
@@ -87,7 +90,7 @@ export class Deployment {
     await Promise.all(servers.map((server) => server.start()));
   }
 
-  /** The process that owns a webhook, once there is one. */
+  /** Waits until a process owns the webhook, and returns it. */
   async ownerOf(webhookId: string): Promise<PosthornServer> {
     const found = await eventually(`an owner of ${webhookId}`, {
       ask: async () => {
@@ -114,7 +117,7 @@ export class Deployment {
     await this.#stack.disposeAsync();
   }
 
-  /** Resolves once every process is ready without problems. */
+  /** Resolves when every process is ready and reports no problems. */
   async untilSound(withinMs: number): Promise<void> {
     await eventually("every process says that all is well", {
       ask: async () =>
@@ -139,7 +142,7 @@ export class Deployment {
 
   #server(name: string, env: Readonly<Record<string, string>>): PosthornServer {
     const database = new URL(env["POSTHORN_DATABASE_URL"] ?? "");
-    // So that the server can distinguish the connections.
+    // Lets the server distinguish the connections.
     database.searchParams.set("application_name", `posthorn ${name}`);
     return new PosthornServer(name, {
       ...serverUnderTest,
@@ -170,7 +173,7 @@ interface Parts extends Services {
   readonly workers: readonly PosthornServer[];
 }
 
-/** Settings with the addresses of all services; those of a remote process use the network proxy. */
+/** Settings with the addresses of all services. Remote processes use the network proxy. */
 function addresses(
   { postgres, rabbitmq, redis }: Services,
   isFar: boolean,

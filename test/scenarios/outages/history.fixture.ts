@@ -3,16 +3,16 @@ import type { PostgresServer } from "../../services/postgres-server.fixture.ts";
 import type { Accepted } from "./publisher.fixture.ts";
 import type { Arrival, OutageReceiver } from "./receiver.fixture.ts";
 
-/** All records at the end. */
+/** All records at the end of the test. */
 export interface Evidence {
   readonly accepted: readonly Accepted[];
   readonly receiver: OutageReceiver;
   readonly postgres: Pick<PostgresServer, "query">;
-  /** Name of each webhook by its id. */
+  /** Webhook names by webhook ID. */
   readonly webhooks: ReadonlyMap<string, string>;
 }
 
-/** Every difference between the outcome and the promises; empty if there is none. */
+/** All differences between the outcome and the guarantees; empty if there are none. */
 export async function breaches(evidence: Evidence): Promise<readonly string[]> {
   return [
     ...undelivered(evidence),
@@ -46,7 +46,9 @@ const deliveriesSql = `SELECT e.id::text, e.idempotency_key AS key, w.string AS 
       array_agg(outcome::int ORDER BY number) AS outcomes FROM posthorn.attempts GROUP BY delivery) a
     ON a.delivery = d.seq`;
 
-/** The history has each accepted event once, with one delivery, whose last attempt is the only success. */
+/**
+ * Checks that the history contains each accepted event once, with one delivery whose last attempt is the only success.
+ */
 async function historyBreaches({
   accepted,
   postgres,
@@ -111,11 +113,11 @@ async function leftBehind(postgres: Evidence["postgres"]): Promise<readonly stri
 
 export interface Waiting {
   readonly count: number;
-  /** Of the first ones: their turn, the owner of the webhook, and the end of their leases. */
+  /** Details of the first deliveries: order, owner of the webhook, and remaining lease time. */
   readonly first: readonly Record<string, unknown>[];
 }
 
-/** Undelivered events. */
+/** Returns the undelivered events. */
 export async function whatWaits(postgres: Evidence["postgres"]): Promise<Waiting> {
   const rows =
     await postgres.query(`SELECT q.delivery, q.lane, q.ordered, q.owner, q.lease_token, q.attempts, o.worker,
@@ -128,8 +130,8 @@ export async function whatWaits(postgres: Evidence["postgres"]): Promise<Waiting
 }
 
 /**
- * In an ordered lane an event arrives for the first time only after the previous one was accepted. Requests for an
- * earlier one may be repeated.
+ * In an ordered lane, an event arrives for the first time only after the previous event was accepted. Requests for
+ * earlier events may be repeated.
  */
 function orderBreaches({ accepted, receiver }: Evidence): readonly string[] {
   const ordered = accepted.filter(({ address }) => address.orderedLane !== null);
@@ -145,7 +147,7 @@ function orderBreaches({ accepted, receiver }: Evidence): readonly string[] {
 
 function overtaking(line: readonly string[], arrivals: readonly Arrival[]): string | null {
   const places = new Map(line.map((eventId, place) => [eventId, place]));
-  /** Number of accepted events at the head of the lane. */
+  /** Number of leading events in the lane that have been accepted. */
   let done = 0;
   for (const { eventId, accepted } of arrivals) {
     const place = places.get(eventId);
@@ -156,7 +158,7 @@ function overtaking(line: readonly string[], arrivals: readonly Arrival[]): stri
   return null;
 }
 
-/** Successes of events that had succeeded before. */
+/** Counts successes of events that had already succeeded. */
 export function acceptedTwice({ accepted }: OutageReceiver): number {
   let count = 0;
   for (const times of accepted.values()) count += times - 1;

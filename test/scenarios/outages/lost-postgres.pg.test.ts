@@ -7,13 +7,13 @@ import { Rig } from "./rig.fixture.ts";
 import { webhookNames } from "./webhooks.fixture.ts";
 
 const awayMs = 30_000;
-/** A worker is dead 15 s after its last heartbeat; others look for work about every second. */
+/** A worker counts as dead 15 s after its last heartbeat. Other workers check for work about once a second. */
 const takeoverMsMax = 25_000;
-/** Time after its return until everything runs again. */
+/** Maximum time after the database returns until everything runs again. */
 const returnMsMax = 20_000;
-/** With a tenth of a second for each statement. */
+/** Applies while each statement is delayed by a tenth of a second. */
 const lateMsMax = 6_000;
-/** Requests that all workers had sent, but not committed, when the connection was lost. */
+/** Maximum number of requests that all workers had sent but not committed when the connection was lost. */
 const inFlightMax = 200;
 
 test("PostgreSQL outages under load", async (t) => {
@@ -49,7 +49,7 @@ test("PostgreSQL outages under load", async (t) => {
           holds: (worker) => worker !== null && worker !== before,
           withinMs: returnMsMax,
         });
-        // Other workers look for webhooks without an owner every second.
+        // Other workers check every second for webhooks without an owner.
         await sleep(3_000);
         t.diagnostic(`${rig.receiver.release()} answers were withheld`);
       },

@@ -5,13 +5,13 @@ import { eventually } from "../eventually.fixture.ts";
 import type { PosthornServer } from "./posthorn-server.fixture.ts";
 import { Rig } from "./rig.fixture.ts";
 
-/** A worker is dead 15 s after its last heartbeat; others look for work about every second. */
+/** A worker counts as dead 15 s after its last heartbeat. Other workers check for work about once a second. */
 const takeoverMsMax = 25_000;
-/** Between the release of a webhook and its acquisition by another worker, on a busy machine. */
+/** Maximum time between the release of a webhook and its acquisition by another worker, on a busy machine. */
 const handoverMsMax = 10_000;
-/** A leadership is free 15 s after the last heartbeat of its owner. */
+/** A leadership becomes available 15 s after the last heartbeat of its owner. */
 const leadershipMsMax = 30_000;
-/** Requests that one worker had sent, but not committed, when it disappeared. */
+/** Maximum number of requests that one worker had sent but not committed when it disappeared. */
 const inFlightMax = 60;
 
 test("a deployment under load loses processes", async (t) => {
@@ -40,8 +40,8 @@ test("a deployment under load loses processes", async (t) => {
           const paused = await rig.busyOwnerOf("w2_strict");
           const before = paused.worker;
           paused.pause();
-          // The response has arrived when it wakes up, and would be a success of a delivery that another worker has
-          // sent by then.
+          // The response has already arrived when the worker resumes. It reports success for a delivery that another
+          // worker has sent in the meantime.
           const answers = rig.receiver.release();
           assert.ok(answers > 0);
           await sleep(pauseMs);

@@ -5,11 +5,11 @@ import { isCut, stopsFor, vanishesFor } from "./companion-outages.fixture.ts";
 import { Rig } from "./rig.fixture.ts";
 
 const awayMs = 30_000;
-/** Without hints, workers learn of work from PostgreSQL, and by polling. */
+/** Without hints, workers are notified of work by PostgreSQL, or find it by polling. */
 const slowerMsMax = 10_000;
-/** Until heartbeats are missed, others notify a worker through a broker that does not reach it. */
+/** Until missed heartbeats are detected, other processes notify a worker through a broker that cannot reach it. */
 const silentMsMax = 20_000;
-/** Pauses between two connection attempts grow with the duration of the outage. */
+/** The pauses between connection attempts grow with the duration of the outage. */
 const connectedMsMax = 90_000;
 
 test("RabbitMQ outages under load", async (t) => {
@@ -67,7 +67,7 @@ test("RabbitMQ outages under load", async (t) => {
   });
 });
 
-/** All except those of one connection. Returns their number. */
+/** Deletes all queues except those that belong to a single connection. Returns their number. */
 async function deleteQueues(url: string): Promise<number> {
   const connection = await connect(url);
   const channel = await connection.createChannel();

@@ -5,7 +5,7 @@ import { isCut, stopsFor, vanishesFor } from "./companion-outages.fixture.ts";
 import { Rig } from "./rig.fixture.ts";
 
 const awayMs = 60_000;
-/** Nothing waits for Redis for longer than a moment. */
+/** Nothing waits longer than a moment for Redis. */
 const slowerMsMax = 10_000;
 const connectedMsMax = 30_000;
 
@@ -51,7 +51,7 @@ test("Redis outages under load", async (t) => {
   });
 });
 
-/** Returns the number of keys. */
+/** Returns the number of deleted keys. */
 async function flush(url: string): Promise<number> {
   const client = await createClient({ url }).connect();
   const count = await client.dbSize();

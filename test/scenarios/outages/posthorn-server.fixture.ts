@@ -7,7 +7,7 @@ export class PosthornServer {
   readonly name: string;
   readonly #env: Readonly<Record<string, string>>;
   readonly #runs: ServeRun[] = [];
-  /** Of its API; null without one, and while it is stopped. */
+  /** URL of the API; null if the process has none, or while it is stopped. */
   url: string | null = null;
   #probesUrl: string | null = null;
 
@@ -16,7 +16,7 @@ export class PosthornServer {
     this.#env = env;
   }
 
-  /** Resolves once it reports that it runs. */
+  /** Resolves when the process reports that it is running. */
   async start(): Promise<void> {
     const run = new ServeRun(this.#env);
     this.#runs.push(run);
@@ -25,7 +25,7 @@ export class PosthornServer {
     this.#probesUrl = this.url ?? /"probesUrl":"([^"]+)"/.exec(run.output)?.[1] ?? null;
   }
 
-  /** Reasons in `/readyz`, prefixed with the name of the process. */
+  /** Reasons that `/readyz` reports, prefixed with the name of the process. */
   async complaints(): Promise<readonly string[]> {
     try {
       const response = await fetch(`${this.#probesUrl}/readyz`);
@@ -40,12 +40,12 @@ export class PosthornServer {
     return this.#runs.at(-1)?.isRunning === true;
   }
 
-  /** Output of all its runs. */
+  /** The combined output of all runs. */
   get output(): string {
     return this.#runs.map(({ output }) => output).join("");
   }
 
-  /** The number under which it last joined the workers; null if it never did. */
+  /** Number under which the process last joined the workers; null if it never joined. */
   get worker(): number | null {
     const found = [...this.output.matchAll(/"worker":(\d+)[^\n]*joined the workers/g)].at(-1);
     return found === undefined ? null : Number(found[1]);
@@ -56,7 +56,7 @@ export class PosthornServer {
     await this.#runs.at(-1)?.end("SIGKILL");
   }
 
-  /** A graceful stop; resolves with the exit status. */
+  /** Stops the process gracefully; resolves with the exit status. */
   async stop(): Promise<number | null> {
     this.url = null;
     return (await this.#runs.at(-1)?.end("SIGTERM", stopMsMax)) ?? null;
@@ -70,7 +70,7 @@ export class PosthornServer {
     this.#runs.at(-1)?.signal("SIGCONT");
   }
 
-  /** Warnings and errors in its log: each message once, with its count and its last line. */
+  /** Warnings and errors in the process's log: each message once, with its count and its last line. */
   get troubles(): string {
     const lines = this.output
       .split("\n")

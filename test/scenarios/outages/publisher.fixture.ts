@@ -1,14 +1,14 @@
-/** Where an event goes: its type has one webhook, and perhaps its own lane there. */
+/** Destination of an event. One webhook subscribes to the event type, which may have a separate lane there. */
 export interface Address {
   readonly tenantId: string;
   readonly eventType: string;
   /** Name of the webhook that subscribes to the type. */
   readonly webhook: string;
-  /** The unit of order: the webhook, or the webhook and the type; null without order. */
+  /** The unit of ordering: the webhook, or the webhook and the event type; null if the events are unordered. */
   readonly orderedLane: string | null;
 }
 
-/** The publisher's result for an event. */
+/** An event that was accepted, as recorded by the publisher. */
 export interface Accepted {
   readonly eventId: string;
   readonly key: string;
@@ -17,12 +17,12 @@ export interface Accepted {
 }
 
 export interface PublisherOptions {
-  /** Base URLs of the APIs in use now. */
+  /** Returns the base URLs of the APIs that are currently in use. */
   readonly targets: () => readonly string[];
   readonly key: string;
   readonly addresses: readonly Address[];
   readonly eventsPerSecond: number;
-  /** Prefix of its idempotency keys. */
+  /** Prefix of the publisher's idempotency keys. */
   readonly name: string;
 }
 
@@ -33,20 +33,20 @@ const pauseMsMin = 100;
 const pauseMsMax = 1_000;
 
 /**
- * Publishes at a steady rate, one event per request, like a careful application: each event has a key, and is repeated
- * with it until it is accepted.
+ * Publishes at a steady rate, one event per request, like a careful application: each event has a key and is repeated
+ * with that key until it is accepted.
  */
 export class SteadyPublisher {
   readonly #options: PublisherOptions;
-  /** By idempotency key. */
+  /** Accepted events by idempotency key. */
   readonly accepted = new Map<string, Accepted>();
-  /** Responses and errors that led to another attempt, with their counts. */
+  /** Responses and errors that required another attempt, with their counts. */
   readonly setbacks = new Map<string, number>();
-  /** Responses that no retry fixes. */
+  /** Responses that a retry cannot fix. */
   readonly refusals: string[] = [];
-  /** Events that the application had to publish so far. */
+  /** Number of events that the application had to publish so far. */
   offered = 0;
-  /** Events of these that were sent for the first time. */
+  /** Number of these events that were sent at least once. */
   sent = 0;
   retries = 0;
   slowestAnswerMs = 0;
@@ -70,20 +70,20 @@ export class SteadyPublisher {
     }, tickMs);
   }
 
-  /** Offers nothing new; earlier events are still published. */
+  /** Offers no new events; earlier events are still published. */
   stop(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#timer = null;
   }
 
-  /** Abandons events that were not accepted yet. */
+  /** Abandons events that have not been accepted yet. */
   abandon(): void {
     this.stop();
     this.#waiting.length = 0;
     this.#isAbandoned = true;
   }
 
-  /** Offered and not accepted yet. */
+  /** Events that were offered but not accepted yet. */
   get outstanding(): number {
     return this.#waiting.length + this.#inFlight;
   }
@@ -116,7 +116,7 @@ export class SteadyPublisher {
     }
   }
 
-  /** Null if that is final, otherwise the reason for another attempt. */
+  /** Null if the result is final; otherwise the reason for another attempt. */
   async #ask(
     key: string,
     event: { readonly number: number; readonly address: Address },

@@ -11,26 +11,26 @@ export interface Arrival {
 
 export interface ReceiverOptions {
   readonly seed: string;
-  /** Share of requests that these webhooks answer with 503. */
+  /** Fraction of requests to these webhooks that get a 503. */
   readonly flaky: { readonly webhooks: readonly string[]; readonly share: number };
   readonly answerDelayMs: number;
 }
 
-/** Requests of one webhook whose responses are withheld. */
+/** Requests of a webhook whose responses are withheld. */
 interface Hold {
   readonly webhook: string;
   readonly began: () => void;
   readonly answers: (() => void)[];
 }
 
-/** Receives for all webhooks of a deployment and records the requests of each in order. */
+/** Receives requests for all webhooks of a deployment and records them in order for each webhook. */
 export class OutageReceiver {
   readonly #options: ReceiverOptions;
   readonly #random: SeededRandom;
   readonly #server: Server;
-  /** By the name of the webhook, which is in its URL. */
+  /** Requests by webhook name, which is part of the URL. */
   readonly arrivals = new Map<string, Arrival[]>();
-  /** How often each event was accepted. */
+  /** How many times each event was accepted. */
   readonly accepted = new Map<string, number>();
   /** Events whose type does not belong to the receiving webhook. */
   readonly misdirected: string[] = [];
@@ -55,7 +55,7 @@ export class OutageReceiver {
     return `http://127.0.0.1:${this.port}/${webhook}`;
   }
 
-  /** Withholds the responses of a webhook from now on. Resolves once a request waits for one. */
+  /** Withholds the responses of a webhook from now on. Resolves when a request is waiting for one. */
   hold(webhook: string): Promise<void> {
     return new Promise((began) => {
       this.#hold = { webhook, began, answers: [] };
@@ -102,7 +102,7 @@ export class OutageReceiver {
   }
 }
 
-/** The first member of the standard object. */
+/** The value of `type`, the first member of the body. */
 function typeOf(body: string): string {
   return /"type":"([^"]*)"/.exec(body)?.[1] ?? "none";
 }

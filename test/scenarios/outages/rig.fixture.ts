@@ -15,17 +15,17 @@ const eventsPerSecondUsual = 200;
 const calmMs = 1_500;
 const afterMs = 2_000;
 const settledWithinMs = 90_000;
-/** Mentioned in the report as the longest. */
+/** If deliveries still wait this long after the load has ended, the report lists them. */
 const slowMs = 10_000;
 
 export interface Outage {
-  /** Breaks something and restores it; resolves once it is restored. */
+  /** Causes a failure and repairs it; resolves when it is repaired. */
   readonly happens: () => Promise<void>;
-  /** The longest time in which a webhook may receive nothing. */
+  /** The longest time for which a webhook may receive nothing. */
   readonly standstillMsMax: number;
-  /** Time after the restoration within which each webhook receives something, if that is promised. */
+  /** If guaranteed, the maximum time after the repair until each webhook receives something. */
   readonly servedWithinMsMax?: number;
-  /** Requests that may be repeated because a process or connection died. */
+  /** Maximum number of requests that may be repeated because a process or connection failed. */
   readonly duplicatesMax: number;
 }
 
@@ -33,7 +33,7 @@ export interface RigOptions extends DeploymentOptions {
   readonly eventsPerSecond?: number;
 }
 
-/** A deployment under a steady load, a receiver that records everything, and the failures in between. */
+/** A deployment under a steady load, a receiver that records everything, and the failures that a test causes. */
 export class Rig {
   readonly deployment: Deployment;
   readonly receiver: OutageReceiver;
@@ -61,7 +61,7 @@ export class Rig {
     });
   }
 
-  /** Everything is stopped and removed after the test. */
+  /** Everything is stopped and removed at the end of the test. */
   static async open(t: TestContext, options: RigOptions = {}): Promise<Rig> {
     const stack = new AsyncDisposableStack();
     t.after(() => stack.disposeAsync());
@@ -83,20 +83,24 @@ export class Rig {
     return rig;
   }
 
-  /** The worker that serves a webhook, while one of its requests waits for a response until `receiver.release()`. */
+  /**
+   * Returns the worker that serves a webhook, while one of the webhook's requests waits for a response until
+   * `receiver.release()`.
+   */
   async busyOwnerOf(name: string): Promise<PosthornServer> {
     const id = [...this.#webhooks].find(([, each]) => each === name)?.[0] ?? "";
     for (;;) {
       const before = await this.deployment.ownerOf(id);
       await this.receiver.hold(name);
-      // Workers redistribute webhooks when one joined, and no webhook moves while a request of it is in flight.
+      // Workers redistribute webhooks when a worker joins. A webhook does not move while one of its requests is in
+      // flight.
       const owner = await this.deployment.ownerOf(id);
       if (owner === before) return owner;
       this.receiver.release();
     }
   }
 
-  /** Under load, causes a failure, waits until everything is delivered, and compares all records. */
+  /** Causes a failure under load, waits until everything is delivered, and compares all records. */
   async during(t: TestContext, outage: Outage): Promise<void> {
     assert.ok(this.#isSound, "an earlier outage did harm");
     try {
@@ -164,7 +168,7 @@ export class Rig {
     assert.ok(longest.oneMs <= standstillMsMax, `${longest.one} got nothing for ${seconds(longest.oneMs)}`);
   }
 
-  /** Events offered per second over that time. */
+  /** Number of events offered per second during that time. */
   async #paceOver(durationMs: number): Promise<number> {
     const { offered } = this.publisher;
     const fromMs = performance.now();

@@ -1,4 +1,4 @@
-/** Every process is replaced under load, and no caller or receiver notices. */
+/** Every process is replaced under load, and neither callers nor receivers notice. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
@@ -18,14 +18,14 @@ export interface RollingRestartOptions {
 
 const eventsPerSecond = 100;
 /**
- * The longest time in which a webhook may receive nothing, if a process starts within two seconds. A busy machine needs
- * longer for everything; the measured starts show how much longer.
+ * The longest time for which a webhook may receive nothing if a process starts within two seconds. A busy machine needs
+ * more time for everything; the measured startup times show how much more.
  */
 const standstillMsMax = 2_000;
 const usualStartMs = 2_000;
 const calmMs = 1_500;
 const settledWithinMs = 60_000;
-/** The first one is strictly ordered, hence the name. */
+/** The first webhook is strictly ordered, as its name says. */
 const names: readonly string[] = ["strict", ...Array.from({ length: 9 }, (_, index) => `plain${index}`)];
 const roles = ["api", "api", "scheduler", "scheduler", "worker", "worker", "worker"] as const;
 
@@ -71,7 +71,7 @@ export function rollingRestart({ mode, open }: RollingRestartOptions): void {
   });
 }
 
-/** Each once, and in order if configured. */
+/** Checks that each event was delivered once, and in order if the webhook is ordered. */
 function assertDelivered(accepted: readonly Accepted[], receiver: OutageReceiver): void {
   for (const name of names) {
     const expected = accepted
@@ -100,11 +100,11 @@ async function settled(cluster: Cluster, publisher: SteadyPublisher): Promise<vo
   });
 }
 
-/** Everything ends with the test. */
+/** Everything is stopped at the end of the test. */
 async function prepare(t: TestContext, open: RollingRestartOptions["open"]) {
   const stack = new AsyncDisposableStack();
   t.after(() => stack.disposeAsync());
-  // The default: a stopping API process keeps responding for a tenth of it.
+  // The default. An API process that stops keeps responding for a tenth of this time.
   const cluster = await open({ POSTHORN_SHUTDOWN_GRACE_MS: "30000" });
   stack.defer(() => cluster.close());
   const nobody = { webhooks: [], share: 0 };
@@ -121,7 +121,7 @@ async function prepare(t: TestContext, open: RollingRestartOptions["open"]) {
       events: [`${name}.*`],
       ordering_guarantee: name === "strict" ? "strict" : "none",
     });
-    // Reads the webhook again.
+    // This read makes the process load the webhook again.
     assert.equal((await cluster.call(other, `GET /v1/webhooks/${id}`)).status, 200);
   }
   const publisher = new SteadyPublisher({

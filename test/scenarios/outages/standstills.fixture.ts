@@ -1,9 +1,9 @@
 import type { OutageReceiver } from "./receiver.fixture.ts";
 
 export interface Standstills {
-  /** The longest time in which no webhook received anything. */
+  /** The longest time for which no webhook received anything. */
   readonly allMs: number;
-  /** The longest time in which one webhook received nothing, and its name. */
+  /** The longest time for which a single webhook received nothing, and the name of that webhook. */
   readonly oneMs: number;
   readonly one: string;
 }

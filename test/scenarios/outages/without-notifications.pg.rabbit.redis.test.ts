@@ -1,4 +1,7 @@
-/** Behind a pooler without notifications of PostgreSQL, RabbitMQ carries hints and Redis the configuration changes. */
+/**
+ * Behind a pooler that prevents PostgreSQL notifications, RabbitMQ carries the hints and Redis the configuration
+ * changes.
+ */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { TestContext } from "node:test";
@@ -9,11 +12,11 @@ import { eventually } from "../eventually.fixture.ts";
 import { Cluster, type ClusterProcess } from "../postgres/cluster.fixture.ts";
 
 const changesWithinMs = 1_000;
-/** Polling once a second would need 500 ms in the median. */
+/** With polling once a second, the median would be 500 ms. */
 const workMedianMsMax = 300;
 const events = 21;
 
-/** Two API processes, a scheduler and two workers. Everything ends with the test. */
+/** Two API processes, a scheduler and two workers. All are stopped at the end of the test. */
 async function start(t: TestContext) {
   const cluster = await Cluster.openDistributed();
   const pooler = await startTransactionPooler(cluster.database.url);
@@ -31,7 +34,7 @@ async function start(t: TestContext) {
 
 type Scene = Awaited<ReturnType<typeof start>>;
 
-/** From the response of the API to the receiver. */
+/** Time from the API response to the arrival at the receiver. */
 async function latencyMs({ cluster, api, receiver }: Scene, eventType: string): Promise<number> {
   const before = receiver.requestCount;
   await cluster.publish(api, eventType, [{ n: before }]);
@@ -40,7 +43,7 @@ async function latencyMs({ cluster, api, receiver }: Scene, eventType: string): 
   return Math.max(0, performance.now() - answeredMs);
 }
 
-/** Of a process without the role `api`. */
+/** Reads the metrics of a process without the role `api`. */
 async function metricsOf({ output }: ClusterProcess): Promise<string> {
   const [, url = ""] = /"probesUrl":"([^"]+)"/.exec(output) ?? [];
   return (await fetch(`${url}/metrics`)).text();
@@ -88,7 +91,7 @@ suite("behind a pooler in transaction mode", () => {
     };
     await change("PATCH /v1/webhooks/ID", { url: receiver.url("/new") });
     await soon("the new URL", async () => (await lastPath()) === "/new");
-    // An order to the worker that owns it.
+    // A command to the worker that owns the webhook.
     await change("PATCH /v1/webhooks/ID/circuit-breaker", { action: "force_open", duration_seconds: 60 });
     const openCircuit = `webhook_circuit_breaker_state{webhook_id="${id}",state="open"} 1`;
     const owner = await cluster.ownerOf(id);

@@ -1,4 +1,7 @@
-/** One operation and several processes: any of them slows, pauses and resumes it, and another one continues it. */
+/**
+ * One operation and several processes. Any process can slow, pause and resume the operation, and another process can
+ * continue it.
+ */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { startReceiver } from "../../peers/receiver.ts";
@@ -27,7 +30,7 @@ after(async () => {
 test("an operation is paused and resumed through another process than its own, and survives the death of its own", async () => {
   receiver.script(() => ({ status: 422 }));
   const webhook = await cluster.addWebhook(first, { url: receiver.url(), events: ["bulk.*"] });
-  // Few enough that the circuit stays closed.
+  // Few enough failures that the circuit stays closed.
   const count = 14;
   const data = Array.from({ length: count }, (_, n) => ({ n }));
   await cluster.publish(first, "bulk.dead", data);
@@ -46,7 +49,7 @@ test("an operation is paused and resumed through another process than its own, a
 
   const paused = await cluster.call(second, `PATCH ${path}`, { status: "paused" });
   assert.equal(paused.body["status"], "paused");
-  // The process that ran it follows the pause, and its work until then is counted.
+  // The process that ran the operation stops at the pause, and everything it did before is counted.
   const counted = await eventually("it rests, and counts what was queued", {
     ask: async () => ({
       operation: (await cluster.call(second, `GET ${path}`)).body,
@@ -62,7 +65,7 @@ test("an operation is paused and resumed through another process than its own, a
     rate_limit: { requests_per_second: 2 },
   });
   await receiver.waitForRequests(count + counted.retried + 2);
-  // Progress stored a minute ago belongs to a process that is gone.
+  // If progress was last stored a minute ago, the process that stored it counts as dead.
   await second.end("SIGKILL");
   await cluster.database.query(
     `UPDATE posthorn.operations SET document = jsonb_set(document::jsonb, '{updatedAt}', '0')::text`,

@@ -5,11 +5,16 @@ import { textOf } from "../api/client.fixture.ts";
 import { eventually } from "../eventually.fixture.ts";
 import { Cluster } from "./cluster.fixture.ts";
 
-/** Far below the half minute and the five minutes of polling. */
+/** Much shorter than the polling intervals of half a minute and five minutes. */
 const within = 25_000;
-/** Far above the second after which processes poll for changes, far below the time for three reloads. */
+/**
+ * Much longer than the second after which processes poll for changes, and much shorter than the time for three reloads.
+ */
 const unannouncedWithin = 10_000;
-/** A delivery that has not arrived by then is held, or still in flight from a worker that does not know yet. */
+/**
+ * If a delivery has not arrived by then, it is held, or it is still in flight from a worker that has not received the
+ * change.
+ */
 const heldBackMs = 1_500;
 
 suite("changes by one process reach the others", () => {
@@ -23,7 +28,7 @@ suite("changes by one process reach the others", () => {
     const webhook = { url: receiver.url("/old"), events: ["order.*"], signing: { schemes: ["v1"] } };
     const id = await cluster.addWebhook(api, webhook);
     const change = (request: string, body: object) => cluster.call(api, request.replace("ID", id), body);
-    /** The target of the next event; null if it is held. */
+    /** The path at which the next event arrives; null if the event is held. */
     const nextPath = async (): Promise<string | null> => {
       const before = receiver.requestCount;
       await cluster.publish(api, "order.paid", [{ n: before }]);
@@ -172,7 +177,7 @@ suite("changes by one process reach the others", () => {
     const [api, other] = await cluster.start("api", "api");
     assert.ok(api !== undefined && other !== undefined);
     const answer = async (request: string, body: object) => (await cluster.call(other, request, body)).body;
-    // Several in turn, so that a periodic reload cannot find all of them.
+    // Several changes in a row, so that a periodic reload cannot find all of them.
     for (const eventType of ["order.paid", "order.sent", "order.done"]) {
       await cluster.addWebhook(api, { url: "http://127.0.0.1:9/", events: [eventType] });
       await eventually("an event published through the other process gets its delivery", {

@@ -1,5 +1,5 @@
 /**
- * Several real Posthorn processes on one PostgreSQL database, each with its roles; optionally with RabbitMQ and Redis.
+ * Several real Posthorn processes on one PostgreSQL database, each with its own roles. RabbitMQ and Redis are optional.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,16 +17,16 @@ export interface Reply {
 
 export class ClusterProcess extends ServeRun {
   url: string | null = null;
-  /** For a process without the API: probes, and addresses of the role `gateway`. */
+  /** For processes without the API. Serves the probes, and the addresses of the role `gateway`. */
   probesUrl: string | null = null;
 
-  /** The number under which it last joined the workers; null if it never did. */
+  /** Number under which the process last joined the workers; null if it never joined. */
   get worker(): number | null {
     const found = [...this.output.matchAll(/"worker":(\d+)[^\n]*joined the workers/g)].at(-1);
     return found === undefined ? null : Number(found[1]);
   }
 
-  /** Resolves once it reports that it runs. */
+  /** Resolves when the process reports that it is running. */
   async ready(): Promise<void> {
     await this.startsUntil(() => this.output.includes("posthorn is running"));
     this.url = /"url":"([^"]+)"/.exec(this.output)?.[1] ?? null;
@@ -44,7 +44,7 @@ export class Cluster {
   readonly database: TestDatabase;
   readonly #dataDir = mkdtempSync(join(tmpdir(), "posthorn-cluster-"));
   readonly #processes: ClusterProcess[] = [];
-  /** Null without RabbitMQ and Redis. */
+  /** Null if neither RabbitMQ nor Redis is used. */
   readonly prefixes: OwnPrefixes | null;
   readonly #env: Readonly<Record<string, string>>;
 
@@ -58,7 +58,7 @@ export class Cluster {
     return new Cluster(await createTestDatabase(), { env, prefixes: null });
   }
 
-  /** With queues on RabbitMQ and state in Redis, or one of the two, under separate prefixes. */
+  /** With queues on RabbitMQ, state in Redis, or both, under separate prefixes. */
   static async openDistributed(
     env: Readonly<Record<string, string>> = {},
     companions?: readonly CompanionName[],
@@ -67,12 +67,12 @@ export class Cluster {
     return new Cluster(await createTestDatabase(), { env: { ...prefixes.env, ...env }, prefixes });
   }
 
-  /** Starts a process for each list of roles, such as `api` or `scheduler,worker`, all at once. */
+  /** Starts one process for each list of roles, such as `api` or `scheduler,worker`, all concurrently. */
   start(...roles: readonly string[]): Promise<readonly ClusterProcess[]> {
     return this.startWith({}, roles);
   }
 
-  /** The same with further settings, such as the pool of workers. */
+  /** Same as `start`, with additional settings such as the worker pool. */
   async startWith(
     env: Readonly<Record<string, string>>,
     roles: readonly string[],
@@ -94,14 +94,14 @@ export class Cluster {
     return { status: response.status, body: JSON.parse(text === "" ? "null" : text) as Json };
   }
 
-  /** Creates a webhook and returns its id. */
+  /** Creates a webhook and returns its ID. */
   async addWebhook(process: ClusterProcess, webhook: Record<string, unknown>): Promise<string> {
     const { status, body } = await this.call(process, "POST /v1/webhooks", webhook);
     if (status !== 201) throw new Error(`webhook refused: ${status} ${JSON.stringify(body)}`);
     return textOf(body["id"]);
   }
 
-  /** Publishes one event for each of the data given and returns their ids. */
+  /** Publishes one event for each item of data and returns the IDs. */
   async publish(process: ClusterProcess, eventType: string, data: readonly object[]): Promise<string[]> {
     const ids: string[] = [];
     for (let from = 0; from < data.length; from += 500) {
@@ -113,7 +113,7 @@ export class Cluster {
     return ids;
   }
 
-  /** The process that owns a webhook, once there is one. */
+  /** Waits until a process owns the webhook, and returns it. */
   async ownerOf(webhookId: string): Promise<ClusterProcess> {
     const ask = async () => {
       const [row] = await this.database.query(
@@ -127,7 +127,7 @@ export class Cluster {
     return owner;
   }
 
-  /** Once this many workers have sent a heartbeat, and so know how many share a limit. */
+  /** Resolves when this many workers have sent a heartbeat, so that each has read how many workers share a limit. */
   async everyWorkerHeard(count: number): Promise<void> {
     const [now] = await this.database.query("SELECT max(alive_until)::text AS latest FROM posthorn.workers");
     await eventually("every worker has had a heartbeat", {
@@ -137,7 +137,7 @@ export class Cluster {
     });
   }
 
-  /** One number that a query of the operator returns. */
+  /** Runs an administrative query that returns a single number. */
   async count(sql: string): Promise<number> {
     const [row] = await this.database.query(`SELECT (${sql})::int AS count`);
     return Number(row?.["count"]);
@@ -155,7 +155,7 @@ export class Cluster {
       ...serverUnderTest,
       POSTHORN_DATA_DIR: this.#dataDir,
       POSTHORN_DATABASE_URL: this.database.url,
-      // Several clusters of many processes share a server that allows a hundred connections.
+      // Several clusters with many processes share a server that allows a hundred connections.
       POSTHORN_DATABASE_CONNECTIONS: "5",
       POSTHORN_ADMIN_KEY: this.adminKey,
       POSTHORN_ROLES: roles,

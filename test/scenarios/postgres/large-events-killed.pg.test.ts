@@ -12,7 +12,7 @@ import {
 } from "../large-event.fixture.ts";
 import { Cluster, type ClusterProcess } from "./cluster.fixture.ts";
 
-/** The second part never ends, so the process is killed after the first one was committed. */
+/** The write of the second part never ends, so the process is killed after the first part was committed. */
 const hang = `CREATE FUNCTION public.hang() RETURNS trigger LANGUAGE plpgsql
   AS 'BEGIN PERFORM pg_sleep(3600); RETURN OLD; END';
   CREATE TRIGGER hang BEFORE DELETE ON posthorn.fan_out_parts

@@ -28,11 +28,12 @@ suite("workers that disappear", () => {
     await receiver.waitForRequests(before + 1);
     const standstillMs = performance.now() - killedAtMs;
     t.diagnostic(`stood still for ${Math.round(standstillMs)} ms`);
-    // Twenty seconds on an idle machine; polling every 30 s must not be what found it.
+    // This takes twenty seconds on an idle machine. The upper bound proves that the work was not found by polling,
+    // which runs every 30 s.
     assert.ok(standstillMs < 29_000);
     const ids = () => receiver.requests.map(({ headers }) => String(headers["webhook-id"]));
     await receiver.waitUntil(() => new Set(ids()).size === published.length);
-    // The head may have been in flight, and is sent again under the same key.
+    // The head may have been in flight. In that case it is sent again with the same key.
     assert.deepEqual([...new Set(ids())], published);
     assert.ok(ids().length <= published.length + 1);
   });
@@ -46,8 +47,8 @@ suite("workers that disappear", () => {
     assert.ok(api !== undefined);
     const webhook = { url: receiver.url("/"), events: ["order.*"], ordering_guarantee: "strict" };
     const id = await cluster.addWebhook(api, webhook);
-    // The first request fails while its worker sleeps: if it were settled, this would be a retry with an unknown
-    // outcome.
+    // The first request fails while its worker is suspended. If the failure were settled, the next request would be a
+    // retry with an unknown outcome.
     receiver.script((_, index) => (index === 0 ? { status: 500, delayMs: 1_000 } : {}));
     const published = await cluster.publish(api, "order.paid", numbered(10));
     await receiver.waitForRequests(1);
@@ -65,7 +66,7 @@ suite("workers that disappear", () => {
     const attempts = "SELECT count(*) FROM posthorn.attempts";
     assert.equal(await cluster.count(attempts), 10);
     assert.equal(await cluster.count(`${attempts} WHERE outcome <> 0`), 0);
-    // It can be used again.
+    // The worker can serve webhooks again.
     await cluster.publish(api, "order.paid", numbered(5));
     await receiver.waitForRequests(16);
     assert.equal(await (await cluster.ownerOf(id)).end("SIGTERM"), 0);

@@ -1,4 +1,4 @@
-/** A test's own names on the shared RabbitMQ and Redis. */
+/** Separate names for one test on the shared RabbitMQ and Redis. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { type Channel, connect } from "amqplib";
@@ -17,7 +17,7 @@ const queueUrl = process.env["POSTHORN_TEST_QUEUE_URL"] ?? "amqp://guest:guest@1
 const nothing = (): void => undefined;
 const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-/** Pools of workers that tests use, including `default`. */
+/** Worker pools that tests use, including `default`. */
 const pools = ["default", "big"] as const;
 
 const companionNames = ["rabbitmq", "redis"] as const;
@@ -30,35 +30,35 @@ export interface OwnPrefixes {
     readonly redisUrl: string;
     readonly redisPrefix: string;
   };
-  /** The same for a process. */
+  /** The same settings as environment variables. */
   readonly env: Readonly<Record<string, string>>;
-  /** Existing ones. */
+  /** Returns the names that exist now. */
   traces(): Promise<Traces>;
   /** Depth of a pool's queue for normal priority. Rejects if the queue does not exist. */
   workQueue(pool: (typeof pools)[number]): Promise<WorkQueueTraces>;
-  /** Performs an operation as an operator of RabbitMQ, who knows the names of queues. */
+  /** Runs an administrative operation on RabbitMQ, with the names of the queues. */
   operate<Result>(work: (channel: Channel, names: Topology) => Promise<Result>): Promise<Result>;
-  /** Removes everything created under them, once it is unused. */
+  /** Deletes everything that was created under the prefixes. Call it when they are no longer in use. */
   remove(): Promise<void>;
 }
 
 const deploymentId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:/;
 
 export interface Traces {
-  /** Consumers of the queue for work of normal priority. */
+  /** Number of consumers of the queue for work of normal priority. */
   readonly consumers: number;
-  /** Names of the keys, without the prefix and the id of the deployment. */
+  /** Names of the keys, without the prefix and the deployment ID. */
   readonly keys: readonly string[];
 }
 
 export interface WorkQueueTraces {
   readonly name: string;
   readonly consumers: number;
-  /** A pool that no worker serves yet. */
+  /** A pool that has no workers yet. */
   readonly notices: number;
 }
 
-/** For both, unless one is unused. */
+/** For RabbitMQ and Redis, unless one of them is not used. */
 export function ownPrefixes(companions: readonly CompanionName[] = companionNames): OwnPrefixes {
   const usesRabbitMq = companions.includes("rabbitmq");
   const usesRedis = companions.includes("redis");
@@ -85,7 +85,7 @@ export function ownPrefixes(companions: readonly CompanionName[] = companionName
   };
 }
 
-/** Without the id of the deployment, which every key has; empty for trial keys. */
+/** Removes the deployment ID, which every key must contain; empty for trial keys. */
 function keyOfDeployment(key: string): readonly string[] {
   if (key.startsWith("rehearsal:")) return [];
   assert.match(key, deploymentId, "a key is of one deployment");
@@ -103,7 +103,7 @@ function lookAt(name: string): Promise<WorkQueueTraces> {
   });
 }
 
-/** Queues of workers are deleted with their connections. Deleting a missing queue is not an error. */
+/** The queues of workers are deleted with their connections. Deleting a nonexistent queue is not an error. */
 async function removeQueues(channel: Channel, names: Topology): Promise<void> {
   for (const pool of pools)
     for (const priority of priorities) await channel.deleteQueue(names.workQueue(pool, priority));
@@ -115,10 +115,10 @@ async function withChannel<Result>(work: (channel: Channel) => Promise<Result>):
   const connection = await connect(queueUrl);
   try {
     const channel = await connection.createConfirmChannel();
-    // A refusal of the broker rejects the call that caused it.
+    // If the broker refuses an operation, the call that caused it rejects.
     channel.on("error", () => undefined);
     const result = await work(channel);
-    // Sent messages have arrived.
+    // Waits until the broker has received all messages that were sent.
     await channel.waitForConfirms();
     return result;
   } finally {

@@ -1,4 +1,4 @@
-/** Processes whose probes a test reads, on a separate database. */
+/** Processes whose probes a test reads, with a separate database. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
@@ -12,7 +12,7 @@ interface Answer {
   readonly body: Record<string, unknown>;
 }
 
-/** Ends them with the test. */
+/** Stops all processes at the end of the test. */
 export class Probed {
   readonly #t: TestContext;
   readonly #env: Record<string, string>;
@@ -40,7 +40,7 @@ export class Probed {
     return { database, probed };
   }
 
-  /** Does not wait until it runs. */
+  /** Does not wait until the process is running. */
   spawn(roles: string, port = 0): RunningCommand {
     const env = { ...this.#env, POSTHORN_ROLES: roles, POSTHORN_PORT: String(port) };
     const command = new RunningCommand(["serve"], { env });
@@ -48,7 +48,7 @@ export class Probed {
     return command;
   }
 
-  /** Resolves once it reports that it runs, with its address. */
+  /** Resolves with the address when the process reports that it is running. */
   async start(roles: string, port = 0): Promise<{ readonly command: RunningCommand; readonly url: string }> {
     const command = this.spawn(roles, port);
     await command.until(/posthorn is running/);
@@ -56,7 +56,7 @@ export class Probed {
     return { command, url: new RegExp(`"${name}":"([^"]+)"`).exec(command.stderr)?.[1] ?? "" };
   }
 
-  /** Stops all remaining processes at once. */
+  /** Stops all remaining processes immediately. */
   async end(): Promise<void> {
     await Promise.all(this.#commands.map((command) => command.stop("SIGKILL")));
   }
@@ -86,7 +86,7 @@ export async function post(url: string, body: object): Promise<Answer["body"]> {
   return answer.body;
 }
 
-/** The reasons in `/readyz`; null without a response. */
+/** The reasons that `/readyz` reports; null if there is no response. */
 export async function readiness(url: string): Promise<Answer | null> {
   return ask(`${url}/readyz`).catch(() => null);
 }

@@ -1,4 +1,4 @@
-/** Processes without the role `api` report their state: /livez, /readyz and /metrics, and nothing else. */
+/** Processes without the role `api` report their state through /livez, /readyz and /metrics, and serve nothing else. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -44,7 +44,7 @@ suite("probes of processes without the role api", () => {
     await first.command.stop();
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
-    // Blocks loading of the webhooks, which a worker does before it serves any.
+    // Blocks the loading of webhooks, which a worker does before it serves any.
     const lock = "BEGIN; LOCK TABLE posthorn.webhooks IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(60)";
     const held = database.query(lock).catch(() => "ended");
     await eventually("the lock is held", {
@@ -87,7 +87,7 @@ suite("probes of processes without the role api", () => {
     });
     assert.deepEqual(reasonsOf(suspended), ["store_unavailable", "worker_suspended"]);
     assert.equal((await ask(`${url}/livez`)).status, 200);
-    // Unreadable values are omitted; the rest of the scrape is complete.
+    // Values that cannot be read are omitted. The rest of the scrape is complete.
     const metrics = await metricsOf(url);
     assert.match(metrics, /^webhook_worker_pool_utilization\{/m);
     assert.doesNotMatch(metrics, /^webhook_queue_depth\{/m);

@@ -1,4 +1,4 @@
-/** Workers on PostgreSQL that are killed under load, and whose statistics are compared with their rows. */
+/** Workers on PostgreSQL that are killed under load. Their statistics are compared with the rows in the database. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,10 +11,15 @@ import { type Ledger, untilEqual } from "../statistics-ledger.fixture.ts";
 import { Cluster } from "./cluster.fixture.ts";
 
 const loadMs = 1_500;
-/** However slow the machine is: leftovers of a killed worker are compared. */
+/**
+ * At least this many requests are sent even on a slow machine, so that there is data from killed workers to compare.
+ */
 const requestsMin = 200;
 
-/** Does at once what upkeep does once a writer has been silent for a minute. Returns the final values of both. */
+/**
+ * Immediately does what upkeep does when a writer has been silent for a minute. Returns the final counts, which must
+ * equal a recount of the rows.
+ */
 export async function statisticsAfterKills(
   t: TestContext,
   of: { readonly kills: number; readonly workers: number },

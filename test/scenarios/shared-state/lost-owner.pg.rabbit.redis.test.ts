@@ -11,7 +11,7 @@ import { Cluster } from "../postgres/cluster.fixture.ts";
 const windowMs = 300_000;
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => ({ n }));
 
-/** The same state as seen by the workers. */
+/** The state as reported by the workers. */
 async function openSharedState({ prefixes, database }: Cluster): Promise<SharedState> {
   assert.ok(prefixes !== null);
   const { redisUrl: url, redisPrefix: prefix } = prefixes.values;
@@ -62,7 +62,7 @@ test("WDS-36 a circuit near its threshold opens in time although the owner of th
     holds: (circuit) => (circuit as { readonly state?: unknown } | undefined)?.state === "open",
   });
   t.diagnostic(JSON.stringify(health));
-  // Only requests in flight at the tenth failure followed it. The new owner knows that the endpoint responds quickly,
-  // and so sends five at a time.
+  // After the tenth failure, only requests already in flight were sent. The new owner has loaded that the endpoint
+  // responds quickly, and therefore sends five at a time.
   assert.ok(receiver.requestCount <= 14, `${receiver.requestCount} requests`);
 });

@@ -6,7 +6,7 @@ const event = { eventType: "order.paid", data: { id: 1 }, idempotencyKey: "order
 const acme = { tenantId: "acme" };
 const dayMs = 86_400_000;
 
-/** Two processes with separate stores, so that only the shared state can detect a repeat. */
+/** Two processes with separate stores, so that a repeat can be detected only through the shared state. */
 async function two() {
   const several = await SeveralEngines.start({ seed: 1, engines: 2 });
   const [first, second] = several.engines;

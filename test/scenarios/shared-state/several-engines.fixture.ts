@@ -1,6 +1,6 @@
 /**
- * Several engines in virtual time, each with its own store, that share only one in-memory state: their joint behaviour
- * is then caused by the shared state. Its calls take a moment, as over a network.
+ * Several engines in virtual time. Each has its own store, and they share only one in-memory state, so any joint
+ * behaviour is caused by the shared state. Calls to it take a moment, as over a network.
  */
 import { createAddressPolicy } from "../../../src/domain/egress/address-policy.ts";
 import type { RateLimitConfig } from "../../../src/domain/profile.ts";
@@ -24,11 +24,11 @@ import { listDeliveries } from "../../listed-deliveries.ts";
 interface Sent {
   readonly engine: number;
   readonly webhookId: string;
-  /** Since the start. */
+  /** Counted since startup. */
   readonly atMs: number;
 }
 
-/** Which part of the shared state was called, and for how many entries. */
+/** Which function of the shared state was called, and for how many entries. */
 interface Call {
   readonly name: string;
   readonly entries: number;
@@ -41,7 +41,7 @@ export class SeveralEngines {
   readonly sent: Sent[] = [];
   readonly calls: Call[] = [];
   readonly limited = new Map<string, number>();
-  /** Response time of the receivers of an engine's webhooks. */
+  /** Response time of the receivers that an engine's webhooks use. */
   answerMs: (engine: number) => number = () => 5;
   readonly #stores: Store[] = [];
   readonly #random: SeededRandom;
@@ -51,7 +51,7 @@ export class SeveralEngines {
     this.#random = new SeededRandom(`several engines ${seed}`);
   }
 
-  /** With `shares: false` they share nothing. */
+  /** With `shares: false`, the engines share nothing. */
   static async start(options: {
     readonly seed: number;
     readonly engines: number;
@@ -63,7 +63,7 @@ export class SeveralEngines {
     return several;
   }
 
-  /** Starts to serve a webhook at one engine. */
+  /** Starts to serve a webhook on one engine. */
   addWebhook(engine: number, given: Partial<Webhook>): string {
     this.#webhooks += 1;
     const now = this.time.now();
@@ -73,13 +73,13 @@ export class SeveralEngines {
     const key = `${webhook.id}\nwhsec_${Buffer.alloc(32, 7).toString("base64")}`;
     const dates = { createdAt: now, expiresAt: null };
     const secret = { kind: "symmetric" as const, ciphertext: Buffer.from(key), digest: "", ...dates };
-    // The model store stores it before this call returns.
+    // The model store saves it before this call returns.
     void this.#stores[engine]?.webhooks.save(webhook);
     this.engines[engine]?.applyWebhook({ webhook, secrets: [secret] });
     return webhook.id;
   }
 
-  /** Publishes this many events at one engine, for its webhooks that subscribe to the type. */
+  /** Publishes this many events on one engine, for its webhooks that subscribe to the type. */
   async publish(
     engine: number,
     events: { readonly eventType: string; readonly count: number },
@@ -91,12 +91,12 @@ export class SeveralEngines {
     );
   }
 
-  /** The same limit at all engines, as after a change that each of them knows. */
+  /** Sets the same limit on all engines, as after a change that all of them have received. */
   limit(rateLimit: RateLimitConfig): void {
     for (const engine of this.engines) engine.applyTenantLimit("default", rateLimit);
   }
 
-  /** How a waiting delivery of a webhook is shown. */
+  /** How the API shows a waiting delivery of a webhook. */
   async waiting(engine: number, webhookId: string): Promise<DeliveryView | null> {
     const store = this.#stores[engine];
     if (store === undefined) return null;
@@ -105,12 +105,12 @@ export class SeveralEngines {
     return delivery === undefined ? null : (this.engines[engine]?.explain(delivery) ?? null);
   }
 
-  /** Lets time pass. */
+  /** Advances virtual time. */
   async pass(ms: number): Promise<void> {
     await this.#run({ untilMs: this.time.monotonicMs() + ms, isDone: () => false });
   }
 
-  /** Lets time pass until something has happened. */
+  /** Advances virtual time until `work` completes. */
   async until<Result>(work: Promise<Result>): Promise<Result> {
     let isDone = false;
     const mark = (): void => void (isDone = true);
@@ -182,7 +182,7 @@ export class SeveralEngines {
     };
   }
 
-  /** A call reaches the state after a moment, and its response reaches the engine after another. */
+  /** A call reaches the state after a delay, and its response reaches the engine after another delay. */
   #delayed(state: SharedState, random: SeededRandom): SharedState {
     const way = (): Promise<void> =>
       new Promise((resolve) => void this.time.after(1 + random.uniform() * 2, resolve));

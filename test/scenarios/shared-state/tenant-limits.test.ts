@@ -4,7 +4,7 @@ import { SeveralEngines } from "./several-engines.fixture.ts";
 
 const minuteMs = 60_000;
 
-/** Engines with three webhooks each, and enough to send for a minute at the engines with work. */
+/** Engines with three webhooks each. Those with work have enough of it for a minute. */
 async function underLoad(given: {
   readonly requestsPerMinute: number;
   readonly burst: number;
@@ -48,7 +48,7 @@ suite("the limit of a tenant over several workers", () => {
       const several = await underLoad({ requestsPerMinute, burst, engines: 4, busy, forMs });
       const startMs = several.sent[0]?.atMs ?? 0;
       for (const [index, { atMs }] of several.sent.entries()) {
-        // Tokens are drawn a moment before they are used, and the first of all before the first request.
+        // Tokens are drawn shortly before they are used; the first ones are drawn before the first request.
         const allowed = burst + ((atMs - startMs + networkMsMax) * requestsPerMinute) / minuteMs;
         assert.ok(index + 1 <= allowed, `request ${index + 1} after ${atMs - startMs} ms`);
       }
@@ -141,5 +141,5 @@ suite("tenant queues that wait for the limit", () => {
   }
 });
 
-/** A call and its response. */
+/** Maximum duration of a call, including its response. */
 const networkMsMax = 6;

@@ -2,7 +2,7 @@ import type { PostgresServer } from "../../services/postgres-server.fixture.ts";
 
 const lookMs = 200;
 
-/** Counts, for each process, the connections that the server holds for it, until stopped. */
+/** Counts the connections that the server holds for each process, until it is stopped. */
 export class ConnectionsHeld {
   readonly #server: PostgresServer;
   #mostOfOne = 0;
@@ -15,7 +15,7 @@ export class ConnectionsHeld {
     this.#looking = this.#look();
   }
 
-  /** The maximum number for one process at any poll, and the number of polls. */
+  /** Returns the highest number for a single process in any poll, and the number of polls. */
   async stop(): Promise<{ readonly mostOfOne: number; readonly looks: number }> {
     this.#isStopped = true;
     await this.#looking;

@@ -1,4 +1,4 @@
-// PostgreSQL crashes 50 times under load, with a ledger of accepted events.
+// PostgreSQL crashes 50 times under load. A ledger records the accepted events.
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,7 +12,7 @@ const crashesEach = 10;
 const betweenMsMax = 3_000;
 const backMsMax = 60_000;
 
-/** The server ends all sessions and recovers when one of its processes is killed. */
+/** When one of its processes is killed, the server ends all sessions and recovers. */
 async function killBackend(server: PostgresServer): Promise<void> {
   const [row] = await server.query(
     `SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'posthorn %'
@@ -35,7 +35,7 @@ test("nothing accepted is lost when PostgreSQL crashes under load", async (t) =>
   const seed = randomBytes(4).toString("hex");
   t.diagnostic(`seed ${seed}`);
   const random = new SeededRandom(seed);
-  // Commits take a while before they are durable, so that more of them are in flight.
+  // It takes a while before commits are durable, so that more of them are in flight.
   const rig = await Rig.open(t, {
     apis: 2,
     schedulers: 1,

@@ -1,7 +1,7 @@
-// The cost of the dashboard on a processor that is four times slower: the time to first content, and to the next frame
-// after a click with 250 rows, and the processor time of the page, which other work hardly changes. Measurements are
-// reported without a limit: a busy machine would exceed it. The test checks that no request leaves the origin, and that
-// no policy of the page is violated.
+// The cost of the dashboard on a processor that is four times slower: the time to first content, the time to the next
+// frame after a click with 250 rows, and the processor time of the page, which is hardly affected by other work. The
+// measurements are reported without a limit, because a busy machine would exceed it. The test checks that no request
+// leaves the origin and that no policy of the page is violated.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CDPSession, Page } from "playwright-core";
@@ -12,7 +12,10 @@ import { eventually } from "../eventually.fixture.ts";
 const rows = 250;
 const slowedBy = 4;
 
-/** Every interaction from here on, with the time to the next frame. The browser records entries of 16 ms and more. */
+/**
+ * Records every interaction from now on, with the time to the next frame. The browser reports only entries of 16 ms and
+ * more.
+ */
 const observe = `
   globalThis.interactions = [];
   new PerformanceObserver((list) => {
@@ -26,7 +29,7 @@ async function slowest(page: Page): Promise<number> {
   return Math.max(0, ...(found as readonly number[]));
 }
 
-/** Processor time of the page's own thread so far; slowed like the thread. */
+/** Processor time of the page's main thread so far, at the reduced speed. */
 async function processorMs(devTools: CDPSession): Promise<number> {
   const { metrics } = await devTools.send("Performance.getMetrics");
   return 1_000 * (metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0);
@@ -47,7 +50,7 @@ test("first content and clicks on a processor that is four times slower", async 
     ask: () => server.call("GET", "/v1/deliveries?status=pending&status=failed&limit=1"),
     holds: ({ body }) => (body as { readonly data: readonly unknown[] }).data.length === 0,
   });
-  // From source, the pages are bundled at the first request; the package contains them.
+  // When run from source, the pages are bundled at the first request; the package already contains them.
   await fetch(`${server.url}/ui/`);
   for (const path of ["", "deliveries", "webhooks", "problems"]) {
     const page = await context.newPage();
@@ -93,7 +96,7 @@ test("first content and clicks on a processor that is four times slower", async 
   for (const [name, act] of actions) {
     const before = await processorMs(devTools);
     await act();
-    // Two frames later its entry exists.
+    // The entry is available two frames later.
     await page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 300)))");
     const used = Math.round((await processorMs(devTools)) - before);
     t.diagnostic(`${name}: ${await slowest(page)} ms to the next picture, ${used} ms of the processor`);

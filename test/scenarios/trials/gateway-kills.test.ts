@@ -1,4 +1,4 @@
-// The gateway is killed 50 times while senders repeat.
+// The gateway is killed 50 times while senders repeat their messages.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { killGateway } from "../gateway/kills.fixture.ts";

@@ -1,4 +1,4 @@
-// Fifty kills of a server on SQLite under load: nothing accepted is lost.
+// Fifty kills of a server on SQLite under load. Nothing accepted is lost.
 import { test } from "node:test";
 import { killServers } from "../server-kills.fixture.ts";
 

@@ -1,4 +1,4 @@
-// Locks held for longer than a worker's lifetime, 40 times: stalled work continues within ten seconds.
+// Locks are held for longer than a worker's lifetime, 40 times. Stalled work continues within ten seconds.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { suite, test } from "node:test";
@@ -16,7 +16,7 @@ const servedWithinMsMax = 10_000;
 /** The default of `POSTHORN_DATABASE_CONNECTIONS`. */
 const connectionsMax = 12;
 
-/** Holds all rows of a table for a while. */
+/** Locks all rows of a table for a while. */
 async function lock(url: string, held: { readonly table: string; readonly forMs: number }): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -46,7 +46,7 @@ suite("rows locked by another session for longer than a worker's lifetime", { co
             happens: () => lock(server.url, { table, forMs }),
             standstillMsMax: forMs + servedWithinMsMax,
             servedWithinMsMax,
-            // Requests sent when the lock came, and not recorded before others took over.
+            // Requests that were sent when the lock was taken, but not recorded before other workers took over.
             duplicatesMax: 100,
           });
         });

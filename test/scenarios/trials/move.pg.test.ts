@@ -1,5 +1,5 @@
-// A folder with many events moves while it is served, and the move is killed twice. Receivers keep the ledger. Then the
-// same folder moves again, into another database, without a server.
+// A folder with many events is moved while it is served, and the move is killed twice. Receivers keep the ledger. The
+// same folder is then moved again, into a different database and without a server.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -78,7 +78,7 @@ test(`${events} events move, ${waiting} of them waiting; the move is killed twic
   assert.deepEqual(rowsOf(again), rowsOf(report));
 });
 
-/** Requests of each path, by the number of the event. */
+/** Requests received at each path, by event number. */
 class Ledger {
   readonly #got = new Map<string, number[]>();
   readonly #seen = new Set<string>();
@@ -111,7 +111,7 @@ class Ledger {
   }
 }
 
-/** One that gets everything at once, and two whose circuits are open: one ordered, one not. */
+/** One webhook that receives everything immediately, and two whose circuits are open: one ordered and one unordered. */
 async function addWebhooks(receiver: Receiver, dataDir: string): Promise<readonly string[]> {
   const posthorn = await openPosthorn({ dataDir, dev: true, logLevel: "error" });
   const fine = { url: receiver.url("/fine"), events: ["order.paid"] };
@@ -133,7 +133,7 @@ async function addWebhooks(receiver: Receiver, dataDir: string): Promise<readonl
   return held;
 }
 
-/** The history: accepted events, without a socket for each. None of them may be repeated. */
+/** Creates the history: accepted events, sent without a socket. None of them may be repeated. */
 async function deliverInProcess(count: number, dataDir: string): Promise<void> {
   let sent = 0;
   const transport: Transport = {
@@ -171,7 +171,7 @@ async function publish(
   }
 }
 
-/** `posthorn move` in a separate process. */
+/** Runs `posthorn move` in a separate process. */
 class Move {
   readonly #child;
   readonly #news: Record<string, unknown>[] = [];

@@ -1,4 +1,4 @@
-// Sender threads are killed 1,000 times under load, with a ledger of published events.
+// Sender threads are killed 1,000 times under load. A ledger records the published events.
 import { test } from "node:test";
 import { killSenders } from "../sender-kills.fixture.ts";
 

@@ -1,4 +1,5 @@
-// Twenty kills under load, on SQLite and of three workers on PostgreSQL: statistics equal a recount of the rows.
+// Twenty kills under load, of a server on SQLite and of three workers on PostgreSQL. The statistics must equal a
+// recount of the rows.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startReceiver } from "../../peers/receiver.ts";

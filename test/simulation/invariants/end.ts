@@ -6,11 +6,11 @@ import type { Watched } from "./watched.ts";
 
 export interface EndState {
   readonly store: Store;
-  /** Older history may have been deleted. */
+  /** Older history may already have been deleted. */
   readonly historyFrom: number;
 }
 
-/** At the end: compares the store with the ledger, delivery by delivery (I-2, I-4, I-14, I-16). */
+/** Compares the store with the ledger at the end, delivery by delivery (I-2, I-4, I-14, I-16). */
 export class EndChecks {
   readonly #watched: Watched;
 
@@ -32,7 +32,7 @@ export class EndChecks {
     await this.#checkCounts(end);
   }
 
-  /** After a graceful stop: no request, no timer, no lease (I-20). */
+  /** After a graceful stop, no request, timer or lease may be left (I-20). */
   stopped(
     run: EngineRun,
     stop: { readonly isClean: boolean; readonly tookMs: number; readonly graceMs: number },
@@ -40,7 +40,8 @@ export class EndChecks {
     const { flights, ledger, fail } = this.#watched;
     const { isClean } = stop;
     const left = [...flights.all].filter((flight) => flight.run === run);
-    // A store that could not write leaves settlements behind, and requests that outlast the grace period are released.
+    // If the store could not be written, settlements are left over. Requests that outlast the grace period are
+    // released.
     const mayLeave = !isClean || stop.tookMs >= stop.graceMs;
     if (left.length > 0 && !mayLeave)
       fail("I-20", `${left.length} requests were left when the engine had stopped`);
@@ -53,7 +54,7 @@ export class EndChecks {
       fail("I-20", `${run.clock.pendingTimers} timers are left after the engine had stopped`);
   }
 
-  /** Without work, almost nothing may run (I-19). */
+  /** Without work, hardly any timers may run (I-19). */
   idle(run: EngineRun, hour: { readonly timersFired: number }): void {
     const { fail } = this.#watched;
     const { inFlight, uncommitted } = run.engine.activity();
@@ -132,5 +133,5 @@ export class EndChecks {
   }
 }
 
-/** Upkeep looks once a minute, and stale wake-ups every ten seconds. */
+/** Upkeep runs once a minute, and the check for stale wake-ups every ten seconds. */
 const idleTimersMax = 800;

@@ -2,11 +2,11 @@ import type { AttemptObservation, Outcome } from "../../../src/domain/classify.t
 import type { EngineRun } from "../engine-run.ts";
 import { isWaiting, type Ledger, type LedgerDelivery } from "../ledger.ts";
 
-/** The receiver's knowledge of its own actions, without the engine's rules. */
+/** What the receiver itself did, independently of the engine's rules. */
 export interface Answer {
   readonly observation: AttemptObservation;
   readonly means: Outcome;
-  /** Unix ms before which the receiver asked not to be called again; null without a readable value. */
+  /** Time in Unix ms before which the receiver asked not to be called again; null if there is no readable value. */
   readonly retryNotBefore: number | null;
 }
 
@@ -15,7 +15,7 @@ export interface Flight {
   readonly webhookId: string;
   readonly eventId: string;
   readonly origin: string;
-  /** Null if the request fits no delivery, which is itself a violation. */
+  /** Null if the request matches no delivery, which is itself a violation. */
   delivery: LedgerDelivery | null;
   readonly sentAt: number;
   readonly sentAtMonotonicMs: number;
@@ -23,11 +23,11 @@ export interface Flight {
   answer: Answer | null;
   answeredAt: number;
   answeredAtMonotonicMs: number;
-  /** The wall clock jumped ahead while it was in flight, which may have ended its lease early. */
+  /** True if the wall clock jumped ahead while the request was in flight. The jump may have ended its lease early. */
   overtakenByClock: boolean;
 }
 
-/** Requests from sending until their result is committed, attributed to their deliveries. */
+/** Requests from the time they are sent until their result is committed, assigned to their deliveries. */
 export class Flights {
   readonly #ledger: Ledger;
   readonly #unsettled = new Set<Flight>();
@@ -45,7 +45,7 @@ export class Flights {
   }
 
   add(flight: Flight): void {
-    // For twins it is unknown whose request the clock overtook (`settle`).
+    // For twins it is unknown which of the two requests was in flight during the jump (see `settle`).
     const isTwin = ({ webhookId, eventId, overtakenByClock }: Flight): boolean =>
       overtakenByClock && webhookId === flight.webhookId && eventId === flight.eventId;
     if ([...this.#unsettled].some(isTwin)) flight.overtakenByClock = true;
@@ -53,7 +53,7 @@ export class Flights {
     if (flight.delivery !== null) flight.delivery.requests += 1;
   }
 
-  /** Deliveries of the pair that this process may send now, considering leases and other requests. */
+  /** Deliveries of the event to the webhook that this process may send now, considering leases and other requests. */
   candidates(
     run: EngineRun,
     pair: { readonly webhookId: string; readonly eventId: string },
@@ -66,9 +66,10 @@ export class Flights {
   }
 
   /**
-   * The answered request that a settlement reports. Requests of twins (a replay and its original) are distinguished by
-   * the time of their response: a group of settlements keeps no order among deliveries. Of two for one delivery, one of
-   * which lost its lease in flight, the one answered first is settled first.
+   * The completed request that a settlement reports. Requests of twins (a replay and its original) are distinguished by
+   * the time of their response, because a group of settlements does not preserve the order of deliveries. If there are
+   * two requests for one delivery, one of which lost its lease in flight, the one that got its response first is
+   * settled first.
    */
   settle(run: EngineRun, delivery: LedgerDelivery, answeredAt: number): Flight | undefined {
     const answered = [...this.#unsettled]
@@ -93,7 +94,10 @@ export class Flights {
     for (const flight of this.#unsettled) flight.overtakenByClock = true;
   }
 
-  /** The process is gone and will not settle these. Returns them unchanged. */
+  /**
+   * Marks the requests of a process that has died, and will not settle them, as lost. Returns copies with their
+   * previous state.
+   */
   lose(run: EngineRun): readonly Flight[] {
     const lost = [...this.#unsettled].filter((flight) => flight.run === run);
     const before = lost.map((flight) => ({ ...flight }));

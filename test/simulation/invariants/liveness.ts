@@ -4,16 +4,16 @@ import { isWaiting } from "../ledger.ts";
 import type { Ledger, LedgerDelivery } from "../ledger.ts";
 import type { Watched } from "./watched.ts";
 
-/** Work that could have been sent all this time, but was not, has lost its wake-up. Longer than a lease. */
+/** Work that could have been sent for this long but was not has lost its wake-up. This is longer than a lease. */
 const stalledMs = 15 * 60_000;
 
 /**
- * Looks from time to time for deliveries that are due behind open gates while nothing happens to their webhook (I-18).
- * A later event would wake the lane and hide the mistake, so this runs all the time and not only at the end.
+ * Checks periodically for deliveries that are due behind open gates while nothing happens to their webhook (I-18). A
+ * later event would wake the lane and hide the mistake, so the check runs continuously and not only at the end.
  */
 export class LivenessChecks {
   readonly #watched: Watched;
-  /** When a request to the webhook, or a change of it, was last seen; monotonic ms. */
+  /** When the last request to the webhook or the last change of it was seen, in monotonic ms. */
   readonly #stirredAt = new Map<string, number>();
 
   constructor(watched: Watched) {
@@ -29,7 +29,7 @@ export class LivenessChecks {
     const since = time.monotonicMs() - stalledMs;
     const quietSince = Math.max(run.startedAtMonotonicMs, lastFaultAtMonotonicMs, time.lastJumpAtMonotonicMs);
     if (!run.started || run.stopping || quietSince > since) return;
-    // A delivery that waits for a free slot waits for its turn; fairness is not judged here.
+    // A delivery may wait for a free slot. Fairness is not checked here.
     if (flights.open(run).length >= limits.concurrency) return;
     const isHead = heads(ledger);
     for (const delivery of ledger.waiting) {
@@ -48,13 +48,13 @@ export class LivenessChecks {
   }
 }
 
-/** In an ordered lane only the first waiting delivery can be due. */
+/** In an ordered lane, only the first waiting delivery can be due. */
 function heads(ledger: Ledger): (delivery: LedgerDelivery) => boolean {
   return (delivery) =>
     delivery.lane.ordering === "none" || ledger.lane(delivery.lane).find(isWaiting) === delivery;
 }
 
-/** Every gate has been open since `since`. */
+/** Whether every gate has been open since `since`. */
 function couldSend(live: LiveWebhook, since: number): boolean {
   if (live.webhook.status !== "active" || live.webhook.statusChangedAt > since) return false;
   if (live.pausedUntil !== null && live.pausedUntil > since) return false;

@@ -2,9 +2,9 @@ import type { Flight } from "./flights.ts";
 import type { Watched } from "./watched.ts";
 
 /**
- * Until when nothing may be sent to each webhook because of its receiver's response (I-8): 429 and 503 with
- * Retry-After, and the fixed pauses of profile `standard`, each within its bound. An uncommitted pause ends with its
- * process.
+ * The time before which nothing may be sent to each webhook because of its receiver's response (I-8): 429 and 503 with
+ * Retry-After, and the fixed pauses of the profile `standard`, each within its bound. A pause that was not committed
+ * ends with its process.
  */
 export class Pauses {
   readonly #watched: Watched;
@@ -26,7 +26,10 @@ export class Pauses {
     if (until !== null) raise(this.#committed, flight.webhookId, { until, notedAt: flight.answeredAt });
   }
 
-  /** The webhook was re-enabled, or has another URL: earlier requests of its receiver no longer apply. */
+  /**
+   * Called when the webhook was re-enabled or got a different URL. Earlier pauses that its receiver requested no longer
+   * apply.
+   */
   forgive(webhookId: string): void {
     this.#known.delete(webhookId);
     this.#committed.delete(webhookId);
@@ -37,7 +40,7 @@ export class Pauses {
     for (const [webhookId, pause] of this.#committed) this.#known.set(webhookId, pause);
   }
 
-  /** A pause that began while the clock was ahead lasts for its remaining time. */
+  /** A pause that began while the clock was ahead keeps its length and starts now. */
   clockSetBack(now: number): void {
     for (const pauses of [this.#known, this.#committed])
       for (const [webhookId, { until, notedAt }] of pauses)
@@ -58,7 +61,7 @@ function raise(pauses: Map<string, Pause>, webhookId: string, pause: Pause): voi
   if ((pauses.get(webhookId)?.until ?? 0) < pause.until) pauses.set(webhookId, pause);
 }
 
-/** A pause is at most five days, and at most as long as events of the webhook live. */
+/** A pause is at most five days, and at most the maximum age of the webhook's events. */
 function pauseOf(flight: Flight, answeredAt: number): number | null {
   const asked = askedPause(flight, answeredAt);
   const ageMsMax = flight.run.engine.webhook(flight.webhookId)?.policy.ageMsMax ?? pauseMsMax;

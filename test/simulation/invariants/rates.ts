@@ -8,8 +8,8 @@ interface Tokens {
 }
 
 /**
- * Token buckets, computed simply (I-10). They start full with every process, and again when the limit or the wall clock
- * is changed: both are known exceptions of a limit in memory.
+ * Token buckets in a simple implementation (I-10). They start full with every process, and again when the limit or the
+ * wall clock changes. Both are known exceptions of a limit in memory.
  */
 export class Rates {
   readonly #watched: Watched;
@@ -39,7 +39,7 @@ export class Rates {
       bucket.left + ((now - bucket.at) * config.requestsPerMinute) / 60_000,
     );
     bucket.at = now;
-    // The last digits of a sum of fractions.
+    // Allows for rounding errors in the sum of fractions.
     if (bucket.left < 1 - 1e-6)
       this.#watched.fail("I-10", `${name} sent faster than ${JSON.stringify(config)}`);
     bucket.left -= 1;

@@ -21,7 +21,10 @@ export class RequestChecks {
   readonly #watched: Watched;
   readonly #pauses: Pauses;
   readonly #rates: Rates;
-  /** Highest number of attempts each webhook ever allowed: a changed schedule does not affect waiting deliveries. */
+  /**
+   * Highest number of attempts that each webhook has ever allowed, because a changed schedule does not affect waiting
+   * deliveries.
+   */
   readonly #attemptsMax = new Map<string, number>();
   readonly tenantLimits = new Map<
     string,
@@ -85,9 +88,10 @@ export class RequestChecks {
     const { ledger, time, fail } = this.#watched;
     const all = ledger.pair(webhookId, eventId);
     const candidates = flights.candidates(run, { webhookId, eventId });
-    // A clock that was set back does not undo that the time had come.
+    // A delivery that was due stays due when the clock is set back.
     const due = candidates.filter((delivery) => delivery.progress.dueAt <= time.wallMsMax);
-    // A request does not say which of two twins it is for (a replay and its original): the one that may be sent now.
+    // A request does not show which of two twins it belongs to (a replay and its original). It is assigned to the one
+    // that may be sent now.
     const ageMsMax = run.engine.webhook(webhookId)?.policy.ageMsMax ?? Number.POSITIVE_INFINITY;
     const mayGo = (delivery: LedgerDelivery): boolean =>
       this.#overtaken(delivery) === undefined && time.now() - agesFrom(delivery.progress) <= ageMsMax;
@@ -140,7 +144,7 @@ export class RequestChecks {
     const { flights, limits, fail, time } = this.#watched;
     const open = flights.open(run);
     const toWebhook = open.filter((flight) => flight.webhookId === webhookId).length;
-    // Requests that began more than a second ago may use a waiting slot, while there are some.
+    // Requests that started more than a second ago may use a waiting slot, as long as slots are available.
     const waiting = open.filter(({ sentAtMonotonicMs }) => time.monotonicMs() - sentAtMonotonicMs >= 1_000);
     const active = open.length - Math.min(waiting.length, limits.waitingRequests);
     if (active >= limits.concurrency) fail("I-6", `${active + 1} active requests at once in one process`);
@@ -153,7 +157,7 @@ export class RequestChecks {
       fail("I-6", `${activeThere + 1} active requests at once to ${origin}`);
   }
 
-  /** In an ordered lane everything committed earlier must be final in the store, and nothing else in flight. */
+  /** In an ordered lane, everything committed earlier must be final in the store, and nothing else may be in flight. */
   #checkOrder({ run }: Flight, delivery: LedgerDelivery): void {
     if (delivery.lane.ordering === "none") return;
     const { flights, fail } = this.#watched;
@@ -171,7 +175,7 @@ export class RequestChecks {
     }
   }
 
-  /** The first delivery of the same ordered lane that was committed before and is not final. */
+  /** The first delivery of the same ordered lane that was committed earlier and is not final. */
   #overtaken(delivery: LedgerDelivery): LedgerDelivery | undefined {
     if (delivery.lane.ordering === "none") return undefined;
     for (const earlier of this.#watched.ledger.lane(delivery.lane)) {
@@ -213,7 +217,7 @@ export class RequestChecks {
     const { time, fail } = this.#watched;
     const now = time.now();
     const signatures = header(request, "Webhook-Signature").split(" ");
-    // An expired key does not return when the clock is set back.
+    // An expired key does not become valid again when the clock is set back.
     const inForce = secrets.filter(
       (secret) => secret.expiresAt === null || secret.expiresAt > time.wallMsMax,
     );
@@ -224,7 +228,8 @@ export class RequestChecks {
       if (rejection !== null)
         fail("I-12", `webhook ${webhook.id}: a key in force did not sign: ${rejection}`);
     }
-    // A key that just expired is dropped by a timer, which checks again every ten seconds when the clock jumps.
+    // A timer drops expired keys. After a clock jump it checks again within ten seconds, so a key that just expired may
+    // still be used.
     const justJumped = time.monotonicMs() - time.lastJumpAtMonotonicMs < 11_000;
     const recent = secrets.filter(
       (secret) => secret.expiresAt !== null && (justJumped || secret.expiresAt > now - 11_000),

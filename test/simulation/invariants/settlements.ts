@@ -12,7 +12,7 @@ export interface Commit {
   readonly settled: readonly SettlementResult[];
 }
 
-/** Checks every settlement when the store accepts it, before the ledger does (I-13 to I-17). */
+/** Checks every settlement when the store accepts it, before the ledger records it (I-13 to I-17). */
 export class SettlementChecks {
   readonly #watched: Watched;
   readonly #pauses: Pauses;
@@ -28,7 +28,8 @@ export class SettlementChecks {
   }
 
   committed({ run, batch, settled }: Commit): void {
-    // The ledger does not have this commit yet: a retry in it may have taken the lease of a settlement in it as well.
+    // The ledger does not contain this commit yet. A retry in the commit may also have taken the lease of one of its
+    // settlements.
     const retried = new Set(batch.retries.map(({ deliveryId }) => deliveryId));
     for (const [index, settlement] of batch.settlements.entries()) {
       const kind = settled[index]?.kind;
@@ -37,7 +38,9 @@ export class SettlementChecks {
     }
   }
 
-  /** The store refused it and the engine abandoned it: the request counts as lost, and its lease expires. */
+  /**
+   * The store refused the settlement and the engine abandoned it. The request counts as lost, and its lease expires.
+   */
   refused(run: EngineRun, batch: CommitBatch): void {
     const { ledger, flights } = this.#watched;
     for (const { lease, attempt, settledAt } of batch.settlements) {
@@ -87,7 +90,7 @@ export class SettlementChecks {
     this.#checkOutcome(flight, { delivery, settlement });
   }
 
-  /** One process holds all leases: it can lose one only by expiry, or when upkeep or a person ended the delivery. */
+  /** One process holds all leases. It can lose a lease only by expiry, or when upkeep or a user ended the delivery. */
   #checkRefusal(delivery: LedgerDelivery, { lease }: Settlement): void {
     const { time, fail } = this.#watched;
     const ranOut = delivery.lease === null || delivery.lease.until <= time.wallMsMax;
@@ -99,7 +102,7 @@ export class SettlementChecks {
     );
   }
 
-  /** Nothing was written yet: the engine decides again, from the delivery's current state. */
+  /** Nothing has been written yet. The engine decides again from the current state of the delivery. */
   #checkEnded({ lease, late }: Settlement): void {
     const { ledger, fail } = this.#watched;
     const delivery = ledger.byRef(lease.ref);
@@ -152,7 +155,7 @@ export class SettlementChecks {
     if (means === "transient") this.#checkRetry(flight, settled);
   }
 
-  /** A late response that is not an acceptance only changes the history. */
+  /** A late response that is not an acceptance changes only the history. */
   #checkLate({
     delivery,
     settlement,

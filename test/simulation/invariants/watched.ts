@@ -3,7 +3,7 @@ import type { VirtualTime } from "../fake-clock.ts";
 import type { Ledger } from "../ledger.ts";
 import type { Flights } from "./flights.ts";
 
-/** A statement of docs/invariants.md that did not hold. */
+/** A statement of docs/invariants.md that was violated. */
 export class Violation extends Error {
   override readonly name = "Violation";
   readonly invariant: string;
@@ -14,12 +14,12 @@ export class Violation extends Error {
   }
 }
 
-/** The shared view of all checkers. */
+/** The context that all checkers share. */
 export interface Watched {
   readonly ledger: Ledger;
   readonly flights: Flights;
   readonly time: VirtualTime;
   readonly limits: EngineLimits;
-  /** Records the violation and lets the driver stop at its next step. */
+  /** Records the violation, and makes the driver stop at its next step. */
   readonly fail: (invariant: string, message: string) => void;
 }

@@ -34,7 +34,7 @@ import type {
 import type { ModelGateway } from "./gateway.ts";
 import { type DeliveryRow, type EventRow, isHeld, isWaiting, type Rows } from "./rows.ts";
 
-/** The path of an event as the port describes it, by examining everything each time. */
+/** Implements the path of an event as the port describes it, by scanning all rows each time. */
 export class ModelDeliveries implements DeliveryStore {
   readonly #rows: Rows;
   readonly #gateway: ModelGateway;
@@ -233,7 +233,7 @@ export class ModelDeliveries implements DeliveryStore {
     row.endedLease = null;
     const { state, reason } = row.progress;
     if (progress.state === "success") row.completedAt = settledAt;
-    // It may have been discarded since its holder asked.
+    // The delivery may have been discarded since its holder sent the request.
     row.progress = progress.state === "success" ? progress : { ...progress, state, reason };
     return recorded(row, settlement);
   }

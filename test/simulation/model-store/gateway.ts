@@ -73,7 +73,7 @@ export class ModelGateway implements GatewayStore {
     for (const request of requests) if (!this.#requests.has(request.id)) this.putRequest(request);
   }
 
-  /** With its event. */
+  /** Called together with storing the request's event. */
   putRequest(request: ReceivedRequest): void {
     const known = this.#requests.get(request.id) ?? request;
     this.#requests.set(request.id, { ...request, body: known.body, bookmark: known.bookmark });
@@ -169,7 +169,7 @@ export class ModelGateway implements GatewayStore {
     return { changed, more: false };
   }
 
-  /** False if another caller took the key. */
+  /** False if a different caller has taken the key. */
   keepAnswer({ key, token, expiresAt, result }: AnswerCompletion): boolean {
     const known = this.#answers.get(key);
     if (known?.claimToken !== token) return false;

@@ -17,9 +17,9 @@ export interface EventRow {
   readonly position: number;
   readonly sequenceNumber: number;
   readonly event: NewEvent;
-  /** Created at publish. */
+  /** Number of deliveries created at publish. */
   readonly deliveries: number;
-  /** Created by replays. */
+  /** Number of deliveries created by replays. */
   replays: number;
   body: Uint8Array | null;
 }
@@ -30,9 +30,9 @@ export interface LeaseRow {
 }
 
 export interface DeliveryRow {
-  /** Also the position in listings. */
+  /** Also determines the position in listings. */
   readonly ref: number;
-  /** In an ordered lane; `ref` until the first retry. */
+  /** Position in an ordered lane; equals `ref` until the first retry. */
   order: number;
   readonly id: string;
   readonly event: EventRow;
@@ -42,7 +42,7 @@ export interface DeliveryRow {
   format: PayloadFormatName;
   progress: DeliveryProgress;
   lease: LeaseRow | null;
-  /** The lease under which it ended, until its holder has reported. */
+  /** The lease that was in force when the delivery ended, until its holder has reported. */
   endedLease: LeaseRow | null;
   category: FailureCategory | null;
   completedAt: number | null;
@@ -63,7 +63,10 @@ export interface WebhookRow {
   deletedAt: number | null;
 }
 
-/** Everything the model stores: plain maps, no index that could be wrong. `waiting` and `lanes` only save time. */
+/**
+ * All data that the model stores: plain maps, without an index that could be wrong. `waiting` and `lanes` only save
+ * time.
+ */
 export class Rows {
   readonly events = new Map<string, EventRow>();
   readonly deliveries = new Map<string, DeliveryRow>();
@@ -72,7 +75,7 @@ export class Rows {
   readonly dedup = new Map<string, DedupRow>();
   readonly webhooks = new Map<string, WebhookRow>();
   readonly sequences = new Map<string, number>();
-  /** Of large events: unwritten deliveries, in order. */
+  /** Deliveries of large events that are not written yet, in order. */
   readonly parts: { readonly event: EventRow; readonly deliveries: readonly NewDelivery[] }[] = [];
   position = 0;
   eventPosition = 0;
@@ -90,7 +93,7 @@ export class Rows {
     this.lane(row.lane).delete(row);
   }
 
-  /** The only way to change the progress of a stored delivery. */
+  /** All changes to the progress of a stored delivery go through this method. */
   move(row: DeliveryRow, change: { readonly progress: DeliveryProgress; readonly at: number }): void {
     row.progress = change.progress;
     row.lease = null;
@@ -99,7 +102,7 @@ export class Rows {
     this.lane(row.lane).delete(row);
   }
 
-  /** Ends it regardless of its holder, if there is one. */
+  /** Ends the delivery regardless of whether it is held. */
   end(row: DeliveryRow, change: { readonly ending: Ending; readonly at: number }): void {
     row.endedLease = row.lease;
     this.move(row, { progress: { ...row.progress, ...change.ending }, at: change.at });
@@ -124,7 +127,10 @@ export function isWaiting(row: DeliveryRow): boolean {
   return row.progress.state === "pending" || row.progress.state === "failed";
 }
 
-/** Leased at `now`. An expired lease stays until another caller takes it, but no longer protects. */
+/**
+ * Whether the row is leased at `now`. An expired lease stays until another caller takes it, but it no longer protects
+ * the row.
+ */
 export function isHeld(row: DeliveryRow, now: number): boolean {
   return row.lease !== null && row.lease.until > now;
 }

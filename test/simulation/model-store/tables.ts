@@ -184,7 +184,7 @@ export class ModelOperations implements OperationStore {
   }
 }
 
-/** Not read in simulated worlds. */
+/** Simulated worlds do not read the audit log. */
 export class ModelAudit implements AuditStore {
   async append(): Promise<void> {}
 

@@ -25,7 +25,7 @@ export class ModelWebhooks implements WebhookStore {
     };
     if (row === undefined)
       this.#rows.webhooks.set(given.id, { webhook, secrets: secrets ?? [], runtime: null, deletedAt: null });
-    // A change that raced with the deletion must not restore the webhook.
+    // A change that raced with the deletion must not recreate the webhook.
     else if (row.deletedAt === null) Object.assign(row, { webhook, secrets: secrets ?? row.secrets });
     return webhook;
   }

@@ -9,7 +9,7 @@ import { Announcer, lanesOf, Notifications, type NotificationsOptions } from "./
 
 type Row = [lane: number, worker: number | null, pool: string, free: number | null, leased: number | null];
 
-/** An announcer over a database with these owners, and what it announced. */
+/** An announcer over a database with these owners. Records what was announced. */
 function scene({ hasQueue }: { readonly hasQueue: boolean }) {
   const owners = new Map<number, number>();
   const state = { failures: 0, gate: Promise.resolve() };
@@ -109,7 +109,10 @@ suite("announcing work", () => {
   });
 });
 
-/** A server that receives notifications, and a connection that listens there, or at a server that others left. */
+/**
+ * Simulates a server that receives notifications. The connection listens either there or on a server that the other
+ * connections have left.
+ */
 function openScene(t: TestContext) {
   t.mock.timers.enable({ apis: ["setInterval"] });
   let nowMs = 0;
@@ -123,7 +126,7 @@ function openScene(t: TestContext) {
     await opened(listener as never);
   };
   const scene = {
-    /** Notifications reach the listening connection. */
+    /** Whether notifications reach the listening connection. */
     isHeard: true,
     told: [] as string[],
     connections: () => connections,
@@ -143,7 +146,7 @@ function openScene(t: TestContext) {
         void connect();
       },
       abandon: () => {
-        // The address leads to the right server now.
+        // From now on, the address leads to the right server.
         scene.isHeard = true;
         void connect();
       },

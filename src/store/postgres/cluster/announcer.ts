@@ -15,17 +15,20 @@ import { pendingLanesIn } from "./ownership-sql.ts";
 const workChannel = "posthorn_work";
 
 /**
- * Minimum time between two announcements. The lanes of a busy process are announced together, because a notification
- * takes a lock that all databases of the server share.
+ * Minimum interval between two announcements. The lanes of a busy process are announced together, because a
+ * notification takes a lock that is shared by all databases of the server.
  */
 const gatherMs = 20;
-/** Pause after the database was unavailable. */
+/** Delay after the database was unavailable. */
 const againMs = 1_000;
-/** Beyond this number, workers find the lanes by polling. */
+/** If more lanes than this could not be announced, workers find them by polling. */
 const againLanesMax = 10_000;
-/** PostgreSQL refuses payloads of 8,000 bytes. */
+/** PostgreSQL rejects payloads of 8,000 bytes or more. */
 const payloadBytesMax = 7_900;
-/** With more payloads, every process polls all lanes, and reads all configuration again. */
+/**
+ * Maximum number of payloads. If more are needed, every process polls all lanes and reloads the whole configuration
+ * instead.
+ */
 const payloadsMax = 16;
 
 type AnnouncerState = Pick<StoreState, "database" | "lanes" | "processNumber" | "membership">;
@@ -33,9 +36,10 @@ type AnnouncerState = Pick<StoreState, "database" | "lanes" | "processNumber" | 
 /**
  * Announces lanes in which this process stored work: through a queue, or by notification if none is configured or it is
  * unavailable. It does so after the commit and not within it, because a notification makes the commits of all notifying
- * transactions wait for each other. Polling finds the lanes that a crash loses.
+ * transactions wait for each other. Polling finds the lanes whose announcement is lost in a crash.
  *
- * A process does not announce its own webhooks. Notifying itself would loop: look, claim, release, notify.
+ * A process does not announce its own webhooks to itself: each announcement would cause a check, a claim, a release and
+ * another announcement.
  */
 export class Announcer {
   readonly #state: AnnouncerState;
@@ -93,8 +97,8 @@ export class Announcer {
       ]);
     } catch {
       if (this.#closed) return;
-      // Only one connection may be lost while the others work. Without a repeat, owners would not poll for half a
-      // minute.
+      // The failure may affect only this connection. If the announcement were not repeated, owners would not poll for
+      // half a minute.
       if (lanes.length > againLanesMax) return;
       for (const lane of lanes) this.#lanes.add(lane);
       this.#later(againMs);
@@ -110,11 +114,11 @@ export class Announcer {
   }
 }
 
-/** Another way to announce work to workers. */
+/** An alternative way to announce work to workers. */
 export interface PendingLaneQueue {
-  /** False when it cannot carry hints now, which saves looking up the lanes. */
+  /** False if the queue cannot carry hints now, so that looking up the lanes can be skipped. */
   isOpen(): boolean;
-  /** False when it did not carry all hints. */
+  /** Returns false if the queue did not accept all hints. */
   announce(lanes: readonly PendingLane[]): boolean;
 }
 
@@ -134,7 +138,10 @@ function payloadsOf(processNumber: number, lanes: readonly number[]): readonly s
   return payloads.length <= payloadsMax ? payloads : [`${processNumber}:*`];
 }
 
-/** The lanes of an announcement, or null for "look everywhere"; undefined when it is our own or unreadable. */
+/**
+ * The lanes of an announcement; null if all lanes must be checked; undefined if the announcement is our own or
+ * unreadable.
+ */
 export function lanesOf(payload: string, processNumber: number): readonly number[] | null | undefined {
   const [sender, list] = payload.split(":");
   if (sender === undefined || list === undefined || Number(sender) === processNumber) return undefined;
@@ -144,28 +151,29 @@ export function lanesOf(payload: string, processNumber: number): readonly number
 }
 
 export interface NotificationsOptions {
-  /** A direct connection to the server: a pooler in transaction mode does not carry notifications. */
+  /** A direct connection to the server, because a pooler in transaction mode does not forward notifications. */
   readonly control: ControlConnection;
   /** The parts of the current server run. */
   readonly numbers: () => Pick<StoreState, "processNumber" | "lanes">;
-  /** Connections other than the listening one, reopened every few seconds. */
+  /** Connections other than the listening one. They are reopened every few seconds. */
   readonly announcing: Runner;
 }
 
-/** How often it verifies that it receives what others announce now. */
+/** How often the process verifies that it receives announcements. */
 const proofMs = 2_000;
-/** Without a proof for this time, it listens again. */
+/** If no proof arrives for this time, the process listens again on a new connection. */
 const silentMsMax = 5_000;
 
-/** Does not need to survive a crash, so it waits for no disk and no standby. */
+/** The commit waits for neither disk nor standby, because its effect does not need to survive a crash. */
 const proofSql = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, '')";
 
 /**
  * The counterpart of announcer.ts and config-changes.ts: receives announcements of other processes, from the first
- * listener on. Whenever it listens again, listeners are notified that they may have missed something.
+ * listener on. Whenever it listens again, listeners are notified that they may have missed announcements.
  *
- * An answering connection proves nothing: it may lead to a server that others left. So it sends itself a notification
- * every few seconds, over one of the announcing connections, and listens again when none arrives.
+ * A connection that responds is no proof: it may lead to a server that the other processes no longer use. So the process
+ * sends itself a notification every few seconds, over one of the announcing connections, and listens again if it does not
+ * arrive.
  */
 export class Notifications implements StoreChanges {
   readonly carriesWork = true;
@@ -221,7 +229,7 @@ export class Notifications implements StoreChanges {
     }
     if (this.#isProving) return;
     this.#isProving = true;
-    // While nothing can be announced, nothing can be missed; the next proof decides.
+    // If this notification cannot be sent, other processes cannot announce anything either; the next proof decides.
     await announcing.rows(proofSql, [this.#proofChannel]).catch(() => undefined);
     this.#isProving = false;
   }

@@ -12,7 +12,7 @@ import type { Incarnations } from "../driver/server.ts";
 /** The channel of configuration changes. */
 export const configChannel = "posthorn_config";
 
-/** Number of announcements that are kept for processes that read them once a second. */
+/** Number of announcements that are kept for processes that poll them once per second. */
 const keptMax = 1_000;
 
 /**
@@ -25,8 +25,9 @@ const announceSql = `WITH noted AS (INSERT INTO posthorn.config_changes (payload
   SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`;
 
 /**
- * Announces configuration changes after the commit, so that other processes read the new state. If there is a second
- * way to announce them, both are used, because each may be unavailable. The periodic reload finds lost changes.
+ * Announces configuration changes after the commit, so that other processes read the new state. If a second way to
+ * announce them is configured, both are used, because each may be unavailable. The periodic reload finds changes whose
+ * announcement was lost.
  */
 export class ConfigAnnouncer {
   readonly #database: Database;
@@ -45,12 +46,12 @@ export class ConfigAnnouncer {
     try {
       await this.#database.rows(announceSql, [configChannel, payload]);
     } catch {
-      // The change itself is stored. Processes find it when they reconnect or reload.
+      // The change itself is stored. Other processes read it when they reconnect or reload.
     }
   }
 }
 
-/** The announced change; null when it is our own or not readable. */
+/** The announced change; null if the announcement is our own or not readable. */
 export function configChangeOf(payload: string, processNumber: number): ConfigChange | null {
   const colon = payload.indexOf(":");
   if (colon <= 0 || Number(payload.slice(0, colon)) === processNumber) return null;
@@ -111,7 +112,10 @@ export function announcedRegistry(store: RegistryStore, announcer: ConfigAnnounc
   });
 }
 
-/** Announces ended sessions and settings. A new session needs no announcement: it is read when its token arrives. */
+/**
+ * Announces ended sessions and changed settings. A new session needs no announcement, because it is read when its token
+ * is first used.
+ */
 export function announcedPortal(store: PortalStore, announcer: ConfigAnnouncer): PortalStore {
   return announcing(store, announcer, {
     endSessions: (ended) => (ended.length > 0 ? { kind: "portal" } : null),
@@ -120,7 +124,7 @@ export function announcedPortal(store: PortalStore, announcer: ConfigAnnouncer):
   });
 }
 
-/** Announces sources and connections. Requests and answers need no announcement. */
+/** Announces changes of sources and connections. Requests and responses need no announcement. */
 export function announcedGateway(store: GatewayStore, announcer: ConfigAnnouncer): GatewayStore {
   return announcing(store, announcer, {
     saveSource: () => ({ kind: "gateway" }),
@@ -138,14 +142,14 @@ export interface ConfigPollingOptions {
   readonly clock?: typeof spareTime;
 }
 
-/** Delay until a change is seen. One index lookup costs the server some microseconds. */
+/** Delay until a change is noticed. One index lookup costs the server a few microseconds. */
 const pauseMs = 1_000;
 
 /**
- * Receives the changes of ConfigAnnouncer where no connection can listen: reads new announcements once a second.
+ * Receives the changes announced by `ConfigAnnouncer` if no connection can listen: reads new announcements once per second.
  *
- * A number is assigned after its change is committed. An announcement may become visible after a younger one, or be
- * deleted before it is read. In both cases a number is missing, and all configuration is reloaded.
+ * A number is assigned after its change is committed. An announcement may become visible after one with a higher number,
+ * or be deleted before it is read. In both cases a number is missing, and all configuration is reloaded.
  */
 export class ConfigPolling implements StoreChanges {
   readonly carriesWork = false;
@@ -153,7 +157,10 @@ export class ConfigPolling implements StoreChanges {
   readonly #listeners = new Set<(change: StoreChange) => void>();
   readonly #unwatch: () => void;
   readonly #loop: Loop;
-  /** Number of the last change that was read. Null at the start and after the database was replaced: reload everything. */
+  /**
+   * Number of the last change that was read. Null at startup and after the database was replaced, which means that
+   * everything is reloaded.
+   */
   #seq: number | null = null;
   #isStarted = false;
 
@@ -198,7 +205,7 @@ export class ConfigPolling implements StoreChanges {
       [since],
     );
     const last = rows.at(-1)?.[0] ?? since;
-    // A restart of the database during the read has reset the number; keep that.
+    // A restart of the database during the read has reset `#seq`; keep the reset value.
     if (this.#seq === since) this.#seq = last;
     if (last - since > rows.length) this.#notify({ kind: "unknown" });
     for (const [, payload] of rows) {

@@ -6,7 +6,9 @@ import { eventually } from "../../../../test/scenarios/eventually.fixture.ts";
 import type { StoreChange } from "../../../ports/store/changes.ts";
 import { openPostgresStore } from "../open.ts";
 
-/** Two stores on one database. `heard` is what the one that cannot listen was notified of. */
+/**
+ * Two stores on one database, one of which cannot listen. `heard` contains the notifications that this one received.
+ */
 async function openScene(t: TestContext) {
   const stack = new AsyncDisposableStack();
   t.after(() => stack.disposeAsync());

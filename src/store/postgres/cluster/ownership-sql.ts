@@ -10,15 +10,15 @@ const poolOf = (webhook: string): string =>
     JOIN posthorn.tenants t ON t.id = w.tenant WHERE d.ref = ${webhook}), 'default')`;
 
 /**
- * Frees everything that some workers own, by webhook, or gives it to `heir`. A dead owner reported no remaining rate
- * limit, so `rate_full_at` stays unchanged.
+ * Releases everything that some workers own, by webhook, or transfers it to `heir`. A dead owner reported no remaining
+ * rate limit, so `rate_full_at` stays unchanged.
  */
 const freeAllOf = (workers: string, heir = "NULL"): string => `owned AS MATERIALIZED (
     SELECT webhook FROM posthorn.ownership WHERE worker IN (${workers}) ORDER BY webhook FOR UPDATE),
   freed AS (
     UPDATE posthorn.ownership o SET worker = ${heir} FROM owned WHERE o.webhook = owned.webhook RETURNING o.webhook)`;
 
-/** Lanes examined for one page of work: a seek or two each, so that the statement stays short. */
+/** Number of lanes examined for one page of work. Each costs one or two seeks, so the statement stays short. */
 export const lanesPerPage = 1_000;
 
 /** Number of webhooks owned by all workers in the pool of `me`, a surrounding query. */
@@ -26,20 +26,21 @@ const ownedInPool = `(SELECT count(*) FROM posthorn.ownership o JOIN posthorn.wo
         WHERE w.pool = (SELECT pool FROM me))`;
 
 /**
- * Acquires free webhooks of its pool for worker $1: up to $2, and no more than an equal share of what the workers of
+ * Acquires unowned webhooks of its pool for worker $1: up to $2, and no more than an equal share of what the workers of
  * that pool own or may acquire, plus $3. `candidates` has a column `webhook` and a column `lane` with the last lane
  * examined. The steps, each computed once:
  *
- * - `me`: the pool of the worker. Without this row it was reaped, and no later step finds anything.
+ * - `me`: the pool of the worker. Without this row, the worker was reaped, and no later step finds anything.
  * - `free`: candidates without an owner according to the snapshot, which may be outdated. Pools of webhooks are looked
- *   up only if there are any, because that costs three lookups per candidate.
- * - `facts`, `chosen`: as many as the share allows, chosen at random. Otherwise workers that see the same page would
- *   compete for the same webhooks and find nothing.
- * - `taken`: the decision. A row of `ownership` says whether it is free, and ON CONFLICT checks its newest version,
- *   however many workers try at once. The foreign key to `workers` refuses a worker that was reaped in between. Locked
- *   by webhook number, the common order, which prevents deadlocks.
+ *   up only if there are any candidates, because that costs three lookups per candidate.
+ * - `facts`, `chosen`: as many as the share allows, chosen at random. Otherwise, workers that read the same page would
+ *   compete for the same webhooks and acquire nothing.
+ * - `taken`: the decision. A row of `ownership` says whether a webhook is unowned, and ON CONFLICT checks its newest
+ *   version, regardless of how many workers try concurrently. The foreign key to `workers` rejects a worker that was
+ *   reaped in between. Locked by webhook number, the common order, which prevents deadlocks.
  * - `leftover`, `freed`: every lease in the lanes of a newly owned webhook is a leftover, because the owner has nothing
- *   in flight. Its lease token is raised, so the former lease owner cannot settle. Locked by position, as everywhere.
+ *   in flight. Its lease token is incremented, so the former lease owner cannot settle. Locked by position, as in all
+ *   other statements.
  *
  * Returns a row for each acquired webhook and each of its lanes with work. If nothing was acquired, it returns one row
  * of nulls, because the caller needs the last two columns for the next page.
@@ -88,8 +89,8 @@ export const acquireNamedSql = acquire(
 );
 
 /**
- * $4: the lane after which to look; $5: numbers of webhooks to skip. Those count as examined, with a null as webhook: a
- * page of only such webhooks must not look like the end.
+ * $4: the lane after which the search starts; $5: numbers of webhooks to skip. Skipped webhooks count as examined, with
+ * a null as webhook, because a page that contains only such webhooks must not be mistaken for the last page.
  */
 export const acquireWorkSql = acquire(`${lanesFound("$4::int")},
   looked AS MATERIALIZED (SELECT lane FROM found WHERE lane IS NOT NULL LIMIT ${lanesPerPage}),
@@ -113,8 +114,9 @@ export type AcquireRow = [
 ];
 
 /**
- * Extends the life of worker $1 by $2 ms. Counts its pool; returns no row when it was reaped. Only the database's clock
- * decides. It touches only its own row, so workers never wait for each other here.
+ * Extends the lifetime of worker $1 by $2 ms and counts the workers and webhooks of its pool. Returns no row if the
+ * worker was reaped. Only the database's clock decides. It changes only the worker's own row, so workers never wait for
+ * each other here.
  */
 export const heartbeatSql = `WITH me AS (
     UPDATE posthorn.workers SET alive_until = clock_timestamp() + $2 * interval '1 millisecond'
@@ -125,9 +127,9 @@ export const heartbeatSql = `WITH me AS (
   FROM me`;
 
 /**
- * Removes workers other than $1 that expired, and frees what they owned. Locked rows are skipped until the next time: a
- * worker whose row is locked may be about to extend its life. The webhooks are locked in the order of `release`; the
- * foreign key would free them in no order, and then has nothing left to do.
+ * Removes workers other than $1 that have expired, and releases what they owned. Locked rows are skipped until the next
+ * round, because a worker whose row is locked may be about to extend its lifetime. The webhooks are locked in the order
+ * of `release`. The foreign key would release them in no particular order; it finds nothing left to release.
  */
 export const reapSql = `WITH dead AS MATERIALIZED (
     SELECT worker FROM posthorn.workers WHERE worker <> $1 AND alive_until <= clock_timestamp()
@@ -142,9 +144,9 @@ const keptByJoined = `CASE WHEN EXISTS (
 
 /**
  * Registers a worker of pool $2, alive for $1 ms. The worker that this process was before a restart of the database
- * ends at once: worker $3 with token $4, because after a restore the number alone may belong to another worker. The new
- * worker takes over its webhooks $5 if their owner epochs are still $6: the process has requests or settlements of
- * them, and a new acquisition would void their leases. The other webhooks are freed.
+ * ends immediately: worker $3 with token $4, because after a restore the number alone may belong to another worker. The
+ * new worker takes over its webhooks $5 if their owner epochs are still $6: the process has requests or settlements in
+ * progress for them, and a new acquisition would invalidate their leases. The other webhooks are released.
  */
 export const joinSql = `WITH former AS MATERIALIZED (
     SELECT worker FROM posthorn.workers WHERE worker = $3 AND token = $4::uuid FOR UPDATE SKIP LOCKED),
@@ -156,8 +158,8 @@ export const joinSql = `WITH former AS MATERIALIZED (
   SELECT worker, token FROM joined`;
 
 /**
- * Frees the webhooks that worker $1 still owns under the given owner epochs, and stores their state. A call that
- * arrives late does not free what the worker has acquired again. Returns the lanes that have work.
+ * Releases the webhooks that worker $1 still owns under the given owner epochs, and stores their state. A delayed call
+ * does not release webhooks that the worker has acquired again. Returns the lanes that have work.
  */
 export const releaseSql = `WITH given AS (
     SELECT * FROM unnest($2::int[], $3::double precision[], $4::bigint[], $5::text[], $6::bigint[], $7::text[],
@@ -184,7 +186,7 @@ export const ownedBesideSql = `SELECT webhook, owner_epoch FROM posthorn.ownersh
   WHERE worker = $1 AND NOT webhook = ANY ($2::int[])`;
 
 /**
- * Frees webhooks $2, which worker $1 owns under the owner epochs $3 and never served; their remaining rate limit is
+ * Releases webhooks $2, which worker $1 owns under the owner epochs $3 and never served; their remaining rate limit is
  * unchanged. Returns the lanes that have work.
  */
 export const freeNamedSql = `WITH mine AS MATERIALIZED (
@@ -195,7 +197,7 @@ export const freeNamedSql = `WITH mine AS MATERIALIZED (
     WHERE o.webhook = g.webhook AND o.worker = $1 AND o.owner_epoch = g.owner_epoch RETURNING o.webhook)
   SELECT l.ref FROM freed f JOIN posthorn.lanes l ON l.webhook = f.webhook WHERE ${hasWork("l.ref")}`;
 
-/** Removes worker $1 from its pool: no webhook has the empty pool. */
+/** Removes worker $1 from its pool. No webhook belongs to the empty pool, so the worker acquires none. */
 export const retireSql = "UPDATE posthorn.workers SET pool = '' WHERE worker = $1";
 
 /** Ends worker $1. Returns the lanes that have work. */
@@ -214,7 +216,7 @@ export const ordersForWebhooksSql = `${orderColumns} WHERE r.webhook = ANY ($1::
 export const followedSql = `DELETE FROM posthorn.runtime_orders r USING posthorn.strings string, posthorn.ownership o
   WHERE r.ref = ANY ($2::int[]) AND string.string = r.webhook AND o.webhook = string.ref AND o.worker = $1`;
 
-/** Webhooks $1 with owner epochs $2 and documents $3, in the common lock order. */
+/** Reports documents $3 for webhooks $1 with owner epochs $2, in the common lock order. */
 export const reportSql = `INSERT INTO posthorn.endpoint_reports AS r (webhook, owner_epoch, document)
   SELECT * FROM unnest($1::int[], $2::bigint[], $3::text[]) ORDER BY 1
   ON CONFLICT (webhook) DO UPDATE SET owner_epoch = excluded.owner_epoch, document = excluded.document WHERE
@@ -225,13 +227,13 @@ export const reportsSql = `SELECT d.string, r.owner_epoch, r.document FROM posth
   JOIN posthorn.endpoint_reports r ON r.webhook = d.ref AND r.owner_epoch = o.owner_epoch
   WHERE d.string = ANY ($1::text[]) AND r.document <> ''`;
 
-/** Leadership $1 for owner $2, for $3 ms. */
+/** Acquires or extends leadership $1 for owner $2, for $3 ms. */
 export const acquireLeadershipSql = `INSERT INTO posthorn.leadership AS l VALUES ($1, $2, clock_timestamp() + $3 *
   interval '1 millisecond')
   ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until
   WHERE l.owner = excluded.owner OR l.until <= clock_timestamp() RETURNING 1`;
 
-/** Pools with workers or with tenants, and their number of live workers. */
+/** Pools that have workers or tenants, with their number of live workers. */
 export const poolsSql = `SELECT p.pool, count(w.worker) FROM
   (SELECT 'default' COLLATE "C" AS pool UNION SELECT pool FROM posthorn.tenants WHERE pool <> 'default'
    UNION SELECT pool FROM posthorn.workers WHERE pool <> '') p
@@ -265,7 +267,7 @@ const pageSql = `WITH RECURSIVE ${lanesFound("$1::int")},
   looked AS MATERIALIZED (SELECT lane FROM found WHERE lane IS NOT NULL LIMIT $2)
   ${pendingLanesSql("looked")}`;
 
-/** Those of the given lanes that are pending, by number. */
+/** The lanes among the given ones that are pending, by number. */
 export async function pendingLanesIn(
   state: PendingLanesState,
   refs: readonly number[],
@@ -274,7 +276,7 @@ export async function pendingLanesIn(
   return pendingLanesOf(state, rows);
 }
 
-/** A page of all pending lanes, and where the next one starts. */
+/** A page of all pending lanes, and where the next page starts. */
 export async function pendingLanesAfter(
   state: PendingLanesState,
   after: number,

@@ -62,8 +62,8 @@ const freeDue = (tier: number): string =>
 const leased = (until: string): string => hasLeased("l.ref", `q.lease_until ${until}`);
 
 /**
- * The oldest delivery of an ordered lane without running leases: the first free one, or one whose lease expired; there
- * are no more of those than a process holds in memory.
+ * The oldest delivery of an ordered lane without running leases: the first unleased one, or one whose lease expired.
+ * The number of expired leases is bounded by what a process holds in memory.
  */
 const headDueAt = `(SELECT d.due_at FROM (
       (SELECT q.delivery, q.queue_position FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NULL
@@ -86,7 +86,7 @@ const overdueSql = `WITH RECURSIVE ${lanesFound("$1::int")},
   LEFT JOIN posthorn.ownership o ON o.webhook = l.webhook AND o.worker = $3
   ORDER BY l.ref`;
 
-/** Lanes from which the owner could have claimed long ago and did not. */
+/** Lanes from which the owner could have claimed a long time ago but did not. */
 async function overdueLanes(
   { database, lanes }: Pick<StoreState, "database" | "lanes">,
   { worker, before, after, limit }: OverdueQuery,
@@ -103,23 +103,24 @@ async function overdueLanes(
 }
 
 /**
- * A heartbeat that waits for a lock is cancelled soon and repeated: one of the four in the lifetime of a worker has to
- * succeed.
+ * A heartbeat that waits for a lock is cancelled early and repeated, because one of the four in a worker's lifetime has
+ * to succeed.
  */
 const heartbeatBounds = { statementMs: 2_500, lockMs: 2_000 };
 
-/**
- * After a restart of the database, the other workers either join again within this time, two heartbeats, or are dead.
- */
+/** After a restart of the database, the other workers either rejoin within this time (two heartbeats) or are dead. */
 const returnMs = 6_000;
 
-/** Ownership in rows; only the database's clock decides whether a worker is alive. */
+/** Stores ownership in rows. Only the database's clock decides whether a worker is alive. */
 export class PostgresOwnership implements OwnershipStore {
   readonly #state: StoreState;
   readonly #config: ConfigAnnouncer;
   /** When a heartbeat was last answered, or a worker joined. */
   #heardMs = performance.now();
-  /** The other workers met the restart of the database too, and may be about to join again. */
+  /**
+   * No worker is reaped before this time: the restart of the database also disconnected the other workers, which may be
+   * about to rejoin.
+   */
   #reapsFromMs = Number.NEGATIVE_INFINITY;
 
   constructor(state: StoreState, config: ConfigAnnouncer) {
@@ -164,7 +165,8 @@ export class PostgresOwnership implements OwnershipStore {
     const wasAway = sentMs - this.#heardMs > aliveMs;
     this.#heardMs = performance.now();
     if (row === undefined) return null;
-    // The cause of this worker's silence may have affected the others too: give them time before they are reaped.
+    // The cause of this worker's missed heartbeats may have affected the others too, so give them time before they are
+    // reaped.
     if (!wasAway && sentMs >= this.#reapsFromMs) await database.rows(reapSql, [worker], heartbeatBounds);
     return { workers: row[0], owned: row[1] };
   }
@@ -181,7 +183,7 @@ export class PostgresOwnership implements OwnershipStore {
     const after = from.after === null ? 0 : Number(from.after);
     const except = numbers(await this.#refs(from.except));
     const rows = await this.#rows(acquireWorkSql, [...bounds, after, except]);
-    // Each row has these columns, and there is always one row.
+    // Every row has these columns, and there is always at least one row.
     const [, , , , , , , , , , lastLane, looked] = rows[0] ?? noRow;
     const { webhooks } = await this.#acquired(rows);
     return { webhooks, next: looked < lanesPerPage || lastLane === null ? null : String(lastLane) };
@@ -227,7 +229,10 @@ export class PostgresOwnership implements OwnershipStore {
     announcer.announce(rows.map(([lane]) => lane));
   }
 
-  /** Reads and frees in two statements: a single late one would free webhooks that the worker acquired since. */
+  /**
+   * Reads and releases in two statements, because a single delayed statement would release webhooks that the worker has
+   * acquired since.
+   */
   async keepOnly(worker: number, webhookIds: readonly string[]): Promise<void> {
     const { database, announcer } = this.#state;
     if (this.#isFormer(worker)) return;
@@ -332,7 +337,7 @@ export class PostgresOwnership implements OwnershipStore {
     return this.#state.membership.former.has(worker);
   }
 
-  /** A webhook without a number never had a delivery, so there is nothing to own. */
+  /** A webhook whose id has no number never had a delivery, so there is nothing to own. */
   async #refs(ids: readonly string[]): Promise<readonly number[]> {
     if (ids.length === 0) return [];
     const { strings } = this.#state;
@@ -376,7 +381,7 @@ function runtimeOf(webhookId: string, row: AcquireRow): AcquiredWebhook["runtime
   return hasState ? { webhookId, pausedUntil, pauseReason, lastSuccessAt, circuit, health } : null;
 }
 
-/** Null: the last owner had no limit. Negative: it reported nothing, because it died (../schema.ts). */
+/** Null: the last owner had no limit. Negative: the last owner died and reported nothing (../schema.ts). */
 function rateOf(handed: number | null): RateHandover {
   if (handed === null) return { kind: "unused" };
   return handed < 0 ? { kind: "unknown" } : { kind: "full_at", fullAt: handed };

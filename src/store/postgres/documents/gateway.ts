@@ -39,7 +39,7 @@ type PlacedRow = readonly [id: string, ...RequestRow];
 
 const rowsFirst = 500;
 
-/** Searches the gateway's log like DeliverySearches searches deliveries, over the maintenance pool. */
+/** Searches the gateway's log in the same way as `DeliverySearches` searches deliveries, over the maintenance pool. */
 class RequestSearches {
   readonly #maintenance: Database;
 
@@ -109,7 +109,7 @@ const recentSql = `SELECT asked.id, outcome, count(*)::int, max(received_at)
     WHERE source = asked.id ORDER BY gateway_requests.id DESC LIMIT $2) AS newest
   GROUP BY asked.id, outcome`;
 
-/** The gateway's log. Reads for people use the maintenance pool. */
+/** The gateway's log. Interactive reads use the maintenance pool. */
 export class PostgresRequestLog implements RequestLog {
   readonly answers: GatewayAnswers;
   readonly #database: Database;
@@ -150,7 +150,7 @@ const claimSql = `INSERT INTO posthorn.gateway_answers AS known VALUES ($1, $2, 
   ON CONFLICT (key) DO UPDATE SET fingerprint = $2, claim_token = $3, expires_at = $4, document = NULL
   WHERE known.expires_at <= $5 RETURNING key`;
 
-/** Claims and answers are rows, because other processes look up the same keys. */
+/** Claims and answers are rows, so that other processes can look up the same keys. */
 export class GatewayAnswers implements AnswerStore {
   readonly #database: Database;
   readonly #maintenance: Database;
@@ -167,7 +167,7 @@ export class GatewayAnswers implements AnswerStore {
       "SELECT fingerprint, expires_at, document FROM posthorn.gateway_answers WHERE key = $1",
       [key],
     );
-    // Released in between: the next call finds it free.
+    // The claim was released in between; the next call can claim it.
     return row === undefined ? { kind: "running", expiresAt: now } : answerOutcome(row, fingerprint);
   }
 

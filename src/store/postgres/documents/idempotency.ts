@@ -12,12 +12,12 @@ import type { Database } from "../driver/database.ts";
 
 type EntryRow = [fingerprint: string, status: number | null, body: string | null];
 
-/** How often to try again when a conflicting entry is gone before it can be read. */
+/** Maximum number of attempts if a conflicting entry disappears before it can be read. */
 const triesMax = 5;
 
 /**
- * Answers of API calls by idempotency key. The row is the lock: the process that inserts it executes the call, others
- * find it running.
+ * Responses of API calls by idempotency key. The row is the lock: the process that inserts it executes the call, and
+ * others see that it is running.
  */
 export class PostgresIdempotency implements IdempotencyStore {
   readonly #database: Database;
@@ -38,7 +38,7 @@ export class PostgresIdempotency implements IdempotencyStore {
   }
 
   async renew(claims: readonly ClaimedKey[], claimUntil: number): Promise<void> {
-    // Only its call writes a row while the claim lasts, so these statements never wait for each other.
+    // While the claim lasts, only its own call writes the row, so these statements never wait for each other.
     await this.#database.rows(
       `UPDATE posthorn.idempotency i SET claim_until = $4
        FROM unnest($1::text[], $2::text[], $3::text[]) AS c (scope, key, claim_token)
@@ -68,8 +68,9 @@ export class PostgresIdempotency implements IdempotencyStore {
   }
 
   /**
-   * A single statement, so that only one of two processes succeeds. It takes a key that is free, expired, left behind
-   * by a crash, or already its own (when the answer to the first try was lost).
+   * A single statement, so that only one of two processes succeeds. It takes a key that is unused, expired or abandoned
+   * after a crash. It also takes a key that the same call already claimed, if the response to the first attempt was
+   * lost.
    */
   async #take(entry: IdempotencyClaim): Promise<boolean> {
     const rows = await this.#database.rows(

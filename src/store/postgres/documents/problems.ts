@@ -23,8 +23,8 @@ import type { Runner } from "../driver/database.ts";
 
 /**
  * Writes the problems of a commit, after its settlements and in its transaction. The rows of the webhooks are locked in
- * the common order. Other commits with failures of these webhooks wait, so that what is read here stays true until it
- * is written.
+ * the common order. Other commits with failures of these webhooks wait, so that the data read here does not change
+ * before it is written.
  */
 export async function writeProblems(
   runner: Runner,

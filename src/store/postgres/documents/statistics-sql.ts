@@ -7,7 +7,7 @@ import { numbers, texts } from "../driver/sql.ts";
 import type { Runner, Value } from "../driver/database.ts";
 import type { StringTable } from "../driver/string-table.ts";
 
-/** The part of a commit that facts belong to; each part is written by another statement. */
+/** The part of a commit to which facts belong; each part is written by a separate statement. */
 const journalParts = { publishes: 0, settlements: 1, lateSettlements: 2 } as const;
 export type JournalPart = keyof typeof journalParts;
 
@@ -15,7 +15,7 @@ const columnsOfRows = 6;
 
 /**
  * Steps of a statement that write statistics. Parameters begin at `first`, in the order of `statisticsValues`.
- * `written` selects the facts that count: an expression for their indexes from 0, or NULL for all of them.
+ * `written` selects the facts that count: it is an expression for their zero-based indexes, or NULL for all facts.
  */
 export function statisticsSteps(first: number, written: string, when: string): string {
   const at = (offset: number): string => `$${first + offset}`;
@@ -43,15 +43,15 @@ function savedSql(kind: FactKind, first: number): string {
     WHERE excluded.counted_to >= ${table}.counted_to)`;
 }
 
-/** Distance from the columns of its rows back to the writer. */
+/** Distance from the writer parameter to the columns of the rows of this kind. */
 function offsetOf(kind: FactKind): number {
   return 6 + factKinds.indexOf(kind) * columnsOfRows;
 }
 
-/** How many parameters `statisticsSteps` takes. */
+/** Number of parameters that `statisticsSteps` takes. */
 export const statisticsValuesCount = 6 + factKinds.length * columnsOfRows;
 
-/** `facts` are those of one part; `carriesRows` is false for further statements of the same commit. */
+/** `facts` are the facts of one part; `carriesRows` is false for additional statements of the same commit. */
 export function statisticsValues(
   batch: StatisticsBatch,
   more: {
@@ -92,7 +92,7 @@ export function byteColumn(values: readonly Uint8Array[]): string {
   return texts(values.map((value) => `\\x${Buffer.from(value).toString("hex")}`));
 }
 
-/** The strings of a batch that need numbers. */
+/** The strings of a batch for which numbers are needed. */
 export function stringsOfStatistics({ settled, published, rows }: StatisticsBatch): readonly string[] {
   const facts = [
     ...settled.filter((fact) => fact !== null),
@@ -104,7 +104,7 @@ export function stringsOfStatistics({ settled, published, rows }: StatisticsBatc
   ];
 }
 
-/** What a commit counts, and the numbers of its strings. */
+/** What a commit counts, and the table with the numbers of its strings. */
 export interface Counting {
   readonly statistics: StatisticsBatch;
   readonly strings: StringTable;
@@ -112,7 +112,7 @@ export interface Counting {
 
 const aloneSql = `WITH ${statisticsSteps(1, "NULL::integer[]", "true")} SELECT`;
 
-/** Writes statistics of publishes, whose outcome is known, and buckets that belong to no settlement. */
+/** Writes statistics of publishes, whose outcome is known, and buckets that do not belong to a settlement. */
 export async function writeStatistics(
   runner: Runner,
   { statistics, ...more }: Counting & { readonly facts: readonly Fact[]; readonly carriesRows: boolean },

@@ -88,14 +88,14 @@ async function lastRows(
   return new Map(rows.map(([at, part, countedTo, counts]) => [at, { part, countedTo, counts }]));
 }
 
-/** Whose rows a statement reads: those of named owners, or all that satisfy a condition. */
+/** The rows that a statement reads: those of named owners, or all that satisfy a condition. */
 interface Whose {
-  /** `named` if names are given. */
+  /** Contains `named` if names are given. */
   readonly where: string;
   readonly values: readonly Value[];
 }
 
-/** Statistics, over the maintenance pool. */
+/** Reads and writes statistics over the maintenance pool. */
 export class PostgresStatistics
   extends StatisticsDocuments
   implements Omit<StatisticsStore, "rowsPerCommitMax">
@@ -107,7 +107,7 @@ export class PostgresStatistics
     this.#state = state;
   }
 
-  /** One statement for some buckets at a time, so that a query that is too large ends early. */
+  /** Each statement reads only some buckets, so that a query that exceeds the limit ends early. */
   async read(query: StatisticsQuery): Promise<StatisticsPage> {
     const found = await this.#whose(query.of);
     if (found === null) return { rows: [], next: null };
@@ -146,7 +146,7 @@ export class PostgresStatistics
     ]);
   }
 
-  /** Null when no row can match. */
+  /** Null if no row can match. */
   async #whose(of: StatisticsOf): Promise<Whose | null> {
     if (of.level === "all") return { where: "s.tenant = 0 AND s.subject = 0", values: [] };
     if (of.level === "tenants") {
@@ -174,7 +174,7 @@ export class PostgresStatistics
         const [tenant, ref] = [strings.find(tenantId), strings.find(subject)];
         return tenant === null || ref === null ? [] : [{ tenant, ref }];
       })
-      // In index order.
+      // Sorted in the order of the index.
       .toSorted((left, right) => left.tenant - right.tenant || left.ref - right.ref);
     return {
       where: named,
@@ -188,7 +188,7 @@ export class PostgresStatistics
     return names.flatMap((name) => strings.find(name) ?? []);
   }
 
-  /** A journal holds the facts of a few seconds, so one writer is one portion. */
+  /** A journal contains the facts of a few seconds, so one writer is processed at a time. */
   async recover(writtenBefore: number): Promise<StepResult> {
     return this.#state.maintenance.transaction(async (transaction) => {
       const [silent] = await transaction.rows<[writer: number]>(
@@ -206,7 +206,7 @@ export class PostgresStatistics
         return { number, facts, written: written === null ? null : (JSON.parse(written) as number[]) };
       });
       const changed = await complete(transaction, writer, entries);
-      // Delete only what was read: a writer that was merely silent may have written more.
+      // Delete only the rows that were read, because a writer that was merely inactive may have written more.
       await transaction.rows("DELETE FROM posthorn.stat_journal WHERE writer = $1 AND number <= $2", [
         writer,
         entries.at(-1)?.number ?? 0,
@@ -219,7 +219,7 @@ export class PostgresStatistics
 const named = "named";
 
 /**
- * A seek for each name in each bucket; statistics-reader.ts limits both. The planner may join instead. Without
+ * Uses one seek for each name in each bucket; statistics-reader.ts limits both. The planner might join instead: without
  * statistics about the newest buckets, it would read the rows of all webhooks of a day to find six names.
  */
 export const namedSql = (table: string): string =>
@@ -228,7 +228,10 @@ export const namedSql = (table: string): string =>
    CROSS JOIN LATERAL (SELECT s.counts FROM ${table} s WHERE s.step = $2 AND s.bucket = p.bucket
      AND s.tenant = n.tenant AND s.subject = n.subject OFFSET 0) AS r ORDER BY 1 LIMIT $3`;
 
-/** A day of minutes in one statement if a bucket has one or two rows; an hour if it may have a row per webhook. */
+/**
+ * One statement reads a day of minute buckets if each bucket has one or two rows, or an hour if each bucket may have a
+ * row per webhook.
+ */
 function bucketsAtOnce(of: StatisticsOf): number {
   if (of.level === "all") return bucketsMax;
   if (of.level !== "tenants" || of.tenantIds === null) return bucketsMin;

@@ -1,4 +1,6 @@
-/** How many connections a server holds for a process. The process counts a connection until the server has ended it. */
+/**
+ * How many connections a server holds for a process. The process counts a connection until the server has closed it.
+ */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { eventually } from "../../../../test/scenarios/eventually.fixture.ts";
@@ -9,7 +11,7 @@ import { loadDriver } from "./driver.ts";
 import { Incarnations } from "./server.ts";
 
 const connectTimeoutMs = 60_000;
-/** Each check opens a separate connection, so these take much longer than opening one connection. */
+/** Each check opens a separate connection, so the checks take much longer than opening one connection. */
 const looks = 10;
 
 suite("connections that the server has not ended yet", () => {
@@ -53,7 +55,7 @@ suite("connections that the server has not ended yet", () => {
       incarnations: new Incarnations(),
     });
     const old = await connections.use(async ({ greeting }) => {
-      // Longer than its lifetime, so that it is closed when it is returned.
+      // Longer than the connection lifetime, so that the connection is closed when it is returned.
       await held();
       process.kill(greeting.pid, "SIGSTOP");
       return greeting.pid;

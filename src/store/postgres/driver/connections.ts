@@ -34,15 +34,15 @@ export interface ConnectionsOptions {
   readonly preparedStatements: PreparedStatements;
   /** Time limits that the server enforces; null for none, as in migrations. */
   readonly bounds: ServerBounds | null;
-  /** Maximum age of a connection, so that a process soon sees where the address leads now. */
+  /** Maximum age of a connection, so that a process soon notices when the address leads to another server. */
   readonly lifetimeMs?: number;
-  /** Records which run of the server each connection leads to. */
+  /** Records to which server run each connection leads. */
   readonly incarnations: Incarnations;
   /** Counts unanswered connections until the server has ended them; null if the server cannot be queried. */
   readonly unanswered: UnansweredConnections | null;
 }
 
-/** Longer than the server's own limit on statements, so that the server always acts first. */
+/** Margin over the server's own limit on statements, so that the server always acts first. */
 export const answerMarginMs = 2_000;
 
 export function answerMsOf(bounds: ServerBounds): number {
@@ -50,8 +50,8 @@ export function answerMsOf(bounds: ServerBounds): number {
 }
 
 /**
- * The connections of one purpose, limited as the server counts them: an unanswered connection counts until its server
- * process is gone, and is not replaced before.
+ * The connections of one purpose, limited in the way the server counts them: an unanswered connection counts until its
+ * server process has exited, and is not replaced before that.
  */
 export class Connections {
   readonly #options: ConnectionsOptions;
@@ -79,7 +79,7 @@ export class Connections {
         parameters: () => (this.#parametersRefused ? {} : startupBounds(options.bounds)),
       }),
     });
-    // The pool drops a connection that broke while idle; the next caller gets another one.
+    // The pool removes a connection that broke while idle; the next caller gets a different one.
     this.#pool.on("error", () => undefined);
     // A connection that breaks in use also fails its statement. Without a listener, the event would end the process.
     this.#pool.on("connect", (client) => client.on("error", () => undefined));
@@ -109,7 +109,9 @@ export class Connections {
     await this.#closing;
   }
 
-  /** Takes a connection to the current server run. Older ones may lead to a replaced server that still answers. */
+  /**
+   * Takes a connection to the current server run. Older connections may lead to a replaced server that still responds.
+   */
   async #take(): Promise<Connection> {
     for (;;) {
       const client = await this.#connected();
@@ -147,7 +149,7 @@ export class Connections {
     if (plans?.areOld === true) await this.#asking(client, () => plans.renew(client));
   }
 
-  /** Nothing was written, so the server ends the session as soon as it notices the closed connection. */
+  /** Nothing was written, so the server ends the session as soon as it notices that the connection is closed. */
   async #asking<Result>(client: pg.PoolClient, ask: () => Promise<Result>): Promise<Result> {
     try {
       return await inTime(ask(), this.#options.connectTimeoutMs);
@@ -176,7 +178,7 @@ export class Connections {
     const { client, greeting } = connection;
     const { unanswered } = this.#options;
     if (isStatementLost(error)) this.#statements.lost(greeting.isDirect);
-    // A session that cannot write may lead to a former primary; the next connection finds the current one.
+    // A session that cannot write may lead to a former primary; a new connection leads to the current one.
     if (!isConnectionLoss(error) && !connection.isBroken) return client.release(isReadOnlyRefusal(error));
     const mayBeBusy = greeting.isDirect && connection.isUnanswered && this.#isPresent(connection);
     if (unanswered === null || !mayBeBusy) {
@@ -188,25 +190,26 @@ export class Connections {
       client.release(true);
     });
     if (connection.overdue === null) return;
-    // The server reads again once it has answered; when it closes the connection, its process is gone.
+    // The server reads the terminate message only after it has answered. Once it closes the connection, its process has
+    // exited.
     void connection.overdue.then(
       () => void client.end().then(free, free),
       () => undefined,
     );
   }
 
-  /** Sessions on another server than the current one are useless, even while they run a statement. */
+  /** Sessions on a server other than the current one are useless, even while they run a statement. */
   #leaveOthers(): void {
     for (const [client, met] of this.#met) if (!this.#isPresent(met)) destroy(client, new LeftServerError());
   }
 }
 
-/** What was found when a connection was opened. */
+/** What was determined when a connection was opened. */
 interface Met {
   readonly greeting: Greeting;
-  /** Null behind a pooler, where each transaction may reach another server. */
+  /** Null behind a pooler, where each transaction may reach a different server. */
   readonly incarnation: Incarnation | null;
-  /** Generation of named statements at that time. */
+  /** Generation of named statements when the connection was opened. */
   readonly generation: number;
   /** Null where statements have no names, and behind a pooler, which has separate sessions. */
   readonly plans: SessionPlans | null;
@@ -216,15 +219,15 @@ interface Met {
 export class Connection {
   readonly client: pg.PoolClient;
   readonly greeting: Greeting;
-  /** The server run that it leads to for its whole lifetime; null behind a pooler. */
+  /** The server run to which the connection leads for its whole lifetime; null behind a pooler. */
   readonly incarnation: Incarnation | null;
-  /** Whether the session has time limits; otherwise each transaction sets them. */
+  /** Whether the session has time limits. If not, each transaction sets them. */
   readonly isBounded: boolean;
-  /** The answer that did not arrive in time and may still arrive. */
+  /** The response that did not arrive in time and may still arrive. */
   overdue: Promise<unknown> | null = null;
-  /** Must not be used again. */
+  /** True if the connection must not be used again. */
   isBroken = false;
-  /** The server may still be running the last statement. */
+  /** True if the server may still be running the last statement. */
   isUnanswered = false;
   readonly #answerMs: number;
   readonly #statements: NamedStatements | null;
@@ -245,19 +248,19 @@ export class Connection {
     this.#answerMs = bounds === null ? 0 : answerMsOf(bounds);
   }
 
-  /** The session's name for a statement; none if the session would not find it again. */
+  /** The session's name for a statement; omitted if the session would not find the statement again. */
   nameOf(sql: string, values: readonly unknown[]): { readonly name?: string } {
     const name = this.#statements?.nameOf(sql, values) ?? null;
     return name === null ? {} : { name };
   }
 
-  /** The statement as the session keeps it; null if its text has to be sent. */
+  /** The statement as cached by the session; null if its text has to be sent. */
   kept(text: string, values: readonly Value[]): KnownStatement | null {
     const { name } = this.nameOf(text, values);
     return name !== undefined && isKept(this.client, name, text) ? { name, values } : null;
   }
 
-  /** Runs statements in one round trip, in a transaction that begins with it or has begun before. */
+  /** Runs statements in one round trip. The transaction begins with them if `begin` is true, or has begun before. */
   async together(statements: readonly KnownStatement[], begin: boolean): Promise<readonly Rows[]> {
     const batch = new StatementBatch(statements, begin);
     send(this.client, batch);
@@ -265,7 +268,7 @@ export class Connection {
   }
 
   /**
-   * Throws AnswerOverdueError when the server does not answer in time, and UnreplicatedError for a commit that is
+   * Throws AnswerOverdueError if the server does not respond in time, and UnreplicatedError for a commit that is
    * missing on a standby.
    */
   async query(
@@ -281,7 +284,7 @@ export class Connection {
     try {
       const answer = await this.#answer(this.client.query<unknown[]>(config), answerMs);
       if (isUnreplicated) throw new UnreplicatedError();
-      // Use the last of several results.
+      // A simple query may return several results; use the last one.
       const results: readonly { readonly rows: readonly unknown[] }[] = Array.isArray(answer)
         ? answer
         : [answer];
@@ -296,14 +299,14 @@ export class Connection {
       return answerMs === 0 ? await answer : await inTime(answer, answerMs);
     } catch (error) {
       if (error instanceof AnswerOverdueError) this.overdue = answer;
-      // An error from the server itself is an answer.
+      // An error from the server itself counts as a response.
       this.isUnanswered = isConnectionLoss(error) && !(error instanceof Error && "severity" in error);
       throw error;
     }
   }
 }
 
-/** Rejects with AnswerOverdueError after a while; a later answer is ignored. */
+/** Rejects with AnswerOverdueError after the time limit; a later response is ignored. */
 function inTime<Result>(answer: Promise<Result>, timeoutMs: number): Promise<Result> {
   return withDeadline(answer, { clock: realTime, timeoutMs, overdue: () => new AnswerOverdueError() });
 }

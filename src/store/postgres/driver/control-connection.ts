@@ -9,11 +9,11 @@ import { isConnectionRefused } from "./errors.ts";
 import { greet, type Greeting, identityOf, type Incarnation, type Incarnations } from "./server.ts";
 
 /**
- * Runs queries over a recently opened connection, which leads to where the address leads now, and is not one of those
- * counted here.
+ * Runs queries over a recently opened connection, which leads to the server that the address currently points to. It is
+ * not counted among the limited connections.
  */
 interface FreshRunner extends Runner {
-  /** The open connection may lead elsewhere: the next query needs another one. */
+  /** Called when the open connection may lead to a different server: the next query opens a new one. */
   renew(): void;
 }
 
@@ -26,7 +26,7 @@ type FoundRow = [identity: string, pid: number | null, waitsForStandby: boolean 
 
 const askBounds = { delayMsMin: 250, delayMsMax: 2_000 };
 
-/** Which of these server processes are still the ones that were greeted. */
+/** Finds which of these server processes still exist and have not been replaced by a process with the same pid. */
 const findSql = `SELECT ${identityOf}, a.pid, coalesce(a.wait_event = 'SyncRep', false)
   FROM (SELECT 1) AS always LEFT JOIN (
     SELECT a.pid, a.wait_event FROM pg_stat_activity a
@@ -38,10 +38,10 @@ const endSql = "SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid";
 /**
  * Connections whose last statement was not answered. Closing them would not end their work in the server: a commit that
  * waits for a synchronous standby waits forever, and each replacement would be one more connection. So each counts as
- * used until its server process is gone, or the address leads to another server.
+ * used until its server process has exited, or the address leads to a different server.
  *
  * A statement that should have ended by its limits is ended with `pg_terminate_backend`. A commit that waits for its
- * standby is left alone: ending the wait would make visible what only one server has.
+ * standby is not terminated: ending the wait would make visible a change that only one server has.
  */
 export class UnansweredConnections {
   readonly #fresh: FreshRunner;
@@ -62,8 +62,8 @@ export class UnansweredConnections {
   }
 
   /**
-   * Calls `free` once, when the server has ended the connection. The returned function does so at once, for a caller
-   * that knows it already.
+   * Calls `free` once, when the server has ended the connection. The returned function calls it immediately, for
+   * callers that already know that the connection has ended.
    */
   hold(greeting: Greeting, free: () => void): () => void {
     const held: Held = { greeting, free };
@@ -100,7 +100,7 @@ export class UnansweredConnections {
     try {
       await this.#look(asked);
     } catch (error) {
-      // Nothing listens there, or the server has just started: no earlier server process is left.
+      // No server listens at the address, or it has just started, so no earlier server process exists.
       if (isConnectionRefused(error)) for (const held of asked) this.#release(held);
     }
     this.#isAsking = false;
@@ -134,7 +134,7 @@ interface ControlConnectionOptions {
   readonly incarnations: Incarnations;
 }
 
-/** A user of the connection that keeps it open. */
+/** A user of the connection; while there is one, the connection is kept open. */
 interface ControlUser {
   /** Called with each new connection before other code uses it. */
   readonly opened: (client: pg.Client) => Promise<void>;
@@ -148,14 +148,14 @@ interface Opened {
 
 /** An older connection may lead to a former server. */
 const freshMs = 10_000;
-/** A server that ended one connection usually accepts the next one at once. */
+/** A server that ended one connection usually accepts the next one immediately. */
 const againBounds = { delayMsMin: 250, delayMsMax: 2_000 };
 const answerMsMax = 2_000;
 
 /**
  * A connection separate from those that carry work, so that the server can be queried when all others hang. The
- * listener keeps it open; without a listener it is opened for a query and closed when unused. It never holds a waiting
- * statement, so closing it ends it in the server too.
+ * listener keeps it open. Without a listener, it is opened for a query and closed when unused. It never runs a
+ * statement that waits, so closing it also ends its session in the server.
  */
 export class ControlConnection implements FreshRunner {
   readonly #options: ControlConnectionOptions;
@@ -179,26 +179,26 @@ export class ControlConnection implements FreshRunner {
     return this.#opened !== null;
   }
 
-  /** Opens it, and reopens it after every loss. */
+  /** Opens the connection, and reopens it after every loss. */
   keepOpen(user: ControlUser): void {
     this.#user = user;
     this.renew();
   }
 
-  /** Closes it, and reopens it at once if a user wants it open. */
+  /** Closes the connection, and reopens it immediately if a user needs it. */
   renew(): void {
     if (this.#opened !== null) this.#leave(this.#opened.client);
     if (this.#user !== null) this.#openSoon(0);
   }
 
-  /** The same for a connection that leads nowhere: skip the polite close. */
+  /** Like `renew`, for a connection that no longer works: it is destroyed without a terminate message. */
   abandon(): void {
     this.#opened?.client.connection.stream.destroy();
     this.#opened = null;
     this.renew();
   }
 
-  /** Runs a query over a connection that is only some seconds old. */
+  /** Runs a query over a connection that is at most a few seconds old. */
   async rows<Row extends readonly unknown[]>(
     sql: string,
     values: readonly Value[] = [],
@@ -263,7 +263,7 @@ export class ControlConnection implements FreshRunner {
     }
   }
 
-  /** Closes a working connection politely. The next one waits until the server has closed it. */
+  /** Closes a working connection with a terminate message. The next connection waits until the server has closed it. */
   #leave(client: pg.Client): void {
     if (this.#opened?.client !== client) return;
     this.#opened = null;

@@ -38,17 +38,17 @@ export interface Transactor extends Runner {
 /** A running transaction. */
 export interface Transaction extends Runner {
   /**
-   * Sets a query that returns a row only if this transaction was committed, and cannot match other writes. It runs when
-   * the answer to the commit is lost. Without one, the outcome is unknown then.
+   * Sets a query that returns a row only if this transaction was committed; it must not match other writes. It runs if
+   * the response to the commit is lost. Without such a query, the outcome is unknown in that case.
    */
   provenBy(sql: string, values: readonly Value[]): void;
 }
 
-/** Conflicts between transactions resolve on retry; this many in a row have another cause. */
+/** Conflicts between transactions resolve on retry; this many consecutive failures have another cause. */
 const triesMax = 4;
 /**
- * How often to check for the writes of a transaction whose answer was lost. The total is limited like the answer,
- * because callers wait.
+ * Interval of checks for the writes of a transaction whose response was lost. The total time is limited like that of a
+ * response, because callers wait.
  */
 const provePauseMs = 500;
 /**
@@ -56,14 +56,16 @@ const provePauseMs = 500;
  * no row.
  */
 const writeSql = "SELECT pg_logical_emit_message(true, 'posthorn', '')";
-/** Stop after this many checks without a result: the commit never reached the server, or another server answers now. */
+/**
+ * Stop after this many checks without a result: the commit never reached the server, or a different server answers now.
+ */
 const looksMax = 3;
 
 /**
- * Statements and transactions of one database. Nothing relies on session state, so a pooler in transaction mode may be
- * in between: no advisory session locks, no temporary tables, and named statements and SET only on direct connections
- * (named-statements.ts). How outcomes are decided when an answer is lost: ARCHITECTURE.md, "When PostgreSQL does not
- * answer".
+ * Statements and transactions of one database. Nothing relies on session state, so that a pooler in transaction mode
+ * may be in between: no advisory session locks, no temporary tables, and named statements and SET only on direct
+ * connections (named-statements.ts). ARCHITECTURE.md, "When PostgreSQL does not answer", describes how outcomes are
+ * decided if a response is lost.
  */
 export class Database implements Transactor {
   readonly #connections: Connections;
@@ -188,7 +190,7 @@ export class Database implements Transactor {
     }
   }
 
-  /** Behind a pooler the transaction itself reads the server run, in the same round trip. */
+  /** Behind a pooler, the transaction itself reads the server run, in the same round trip. */
   async #begin(
     connection: Connection,
     within: Incarnation | null,
@@ -221,7 +223,7 @@ export class Database implements Transactor {
     return rows as readonly Row[];
   }
 
-  /** Null if the session does not keep all of them. */
+  /** Returns null if the session has not cached all of the statements. */
   async #together(
     connection: Connection,
     gathered: readonly Statement[],
@@ -236,7 +238,7 @@ export class Database implements Transactor {
     return connection.together(kept, !begun);
   }
 
-  /** Changes only the session, so its outcome says nothing about later statements. */
+  /** Changes only the session, so its outcome is independent of later statements. */
   async #planFor(
     connection: Connection,
     { sql, values, answerMs }: Statement & { readonly answerMs?: number | undefined },
@@ -247,9 +249,9 @@ export class Database implements Transactor {
   }
 
   /**
-   * Whether a transaction whose answer was lost is found to be committed, on the server where the address leads now. A
-   * find counts only once the transaction that looked has itself written and committed: it is later in the same log, so
-   * a standby that has it has both. Finding nothing proves nothing.
+   * Whether a transaction whose response was lost is found to be committed on the server to which the address currently
+   * leads. A positive result counts only after the checking transaction has itself written and committed: it is later
+   * in the same log, so a standby that has it also has the earlier one. A negative result proves nothing.
    */
   async #isProven(error: unknown, { isSent, proof }: Commit): Promise<boolean> {
     if (!isSent || proof === undefined || this.#bounds === null || !isConnectionLoss(error)) return false;
@@ -275,7 +277,7 @@ export class Database implements Transactor {
         looks += 1;
       } catch (failure) {
         if (!(storeError(failure) instanceof StoreUnavailableError)) throw failure;
-        // It was found, but the commit that would confirm it was not answered either.
+        // The transaction was found, but the commit that would confirm it was not answered either.
         if (look.isSent) return false;
       }
       await sleep(provePauseMs);
@@ -289,7 +291,7 @@ async function rollBack(connection: Connection): Promise<void> {
     connection.plans?.rolledBack();
     await connection.query({ text: "ROLLBACK" });
   } catch {
-    // The server rolls back when the connection ends.
+    // The server rolls back when the connection is closed.
     connection.isBroken = true;
   }
 }
@@ -333,12 +335,12 @@ interface Asked extends Statement {
 }
 
 interface Session {
-  /** Sends BEGIN alone. */
+  /** Sends only BEGIN. */
   readonly begin: () => Promise<void>;
   readonly run: (statement: Statement) => Promise<Rows>;
   /**
-   * Sends the statements together, after BEGIN unless the transaction has `begun`. Returns null, with nothing sent, if
-   * that is impossible.
+   * Sends the statements together, after BEGIN unless the transaction has `begun`. Returns null if that is impossible;
+   * nothing is sent in that case.
    */
   readonly together:
     | ((statements: readonly Statement[], begun: boolean) => Promise<readonly Rows[] | null>)
@@ -346,16 +348,16 @@ interface Session {
 }
 
 /**
- * The statements of one transaction, in the order in which they are requested. Statements requested before the program
- * awaits one of them are sent together, and BEGIN with the first. Each saved round trip saves processor time on both
- * sides.
+ * The statements of one transaction, in the order in which they are requested. Statements that are requested before one
+ * of them is awaited are sent together, and BEGIN is sent with the first. Each saved round trip saves processor time on
+ * both sides.
  */
 export class GatheredStatements {
   readonly #session: Session;
   #waiting: Asked[] = [];
   #isBegun = false;
   #sent: Promise<void> = Promise.resolve();
-  /** Why nothing is sent any more: it would run outside the transaction. */
+  /** Why nothing more is sent: it would run outside the transaction. */
   #over: { readonly reason: unknown } | null = null;
 
   constructor(session: Session) {
@@ -369,7 +371,7 @@ export class GatheredStatements {
     return answer.promise;
   }
 
-  /** Sends BEGIN once, however often it is called. */
+  /** Sends BEGIN only once, regardless of how often it is called. */
   async begin(): Promise<void> {
     if (this.#isBegun) return;
     this.#isBegun = true;

@@ -8,8 +8,8 @@ import { DatabaseSetupError } from "./errors.ts";
 const goodbyeMsMax = 2_000;
 
 /**
- * Limits connections as the server counts them: a connection that is being closed counts until the server has closed
- * it. If packets are lost, that cannot be observed, and its slot is freed after some seconds.
+ * Limits connections in the way the server counts them: a connection that is being closed counts until the server has
+ * closed it. If packets are lost, that cannot be observed, and its slot is released after some seconds.
  */
 export class ServerPlaces {
   readonly #placesMax: number;
@@ -51,10 +51,10 @@ interface ClientParts {
 }
 
 /**
- * A pg client that connects when a slot is free, and returns the slot when its connection is closed.
+ * A pg client that connects when a slot is available, and returns the slot when its connection is closed.
  *
  * It also closes a connection that failed to open. pg itself leaves it open, for example if the server requires a
- * password and none is set, and it would delay the end of the program until the server closes it.
+ * password and none is set, which would delay the end of the program until the server closes the connection.
  */
 export function clientClass(
   driver: typeof pg,
@@ -76,7 +76,7 @@ export function clientClass(
         isWaiting = false;
         callback(new Error("timeout exceeded when trying to connect"), this);
       };
-      // The pool ends a client that takes too long in this way.
+      // The pool closes the stream of a client that takes too long.
       stream.once("close", giveUp);
       places.take(() => {
         if (!isWaiting) return places.free();
@@ -106,7 +106,7 @@ export function clientClass(
   };
 }
 
-/** Timers of this adapter. They bound what a server and its driver do, which no simulation replaces. */
+/** Timers of this adapter. They limit the waits for a server and its driver, which no simulation replaces. */
 export const realTime: Pick<Clock, "schedule"> = {
   schedule(delayMs, callback) {
     const timer = setTimeout(callback, delayMs);
@@ -114,7 +114,7 @@ export const realTime: Pick<Clock, "schedule"> = {
   },
 };
 
-/** For optional work: its timers do not keep the process alive. */
+/** For optional work, because its timers do not keep the process alive. */
 export const spareTime: Pick<Clock, "schedule" | "monotonicMs"> = {
   monotonicMs: () => performance.now(),
   schedule(delayMs, callback) {
@@ -125,7 +125,7 @@ export const spareTime: Pick<Clock, "schedule" | "monotonicMs"> = {
 
 type Driver = typeof pg;
 
-/** Loads pg when a PostgreSQL store is opened. Installations without PostgreSQL never need it. */
+/** Loads pg when a PostgreSQL store is opened, because installations without PostgreSQL do not need it. */
 export async function loadDriver(lookup?: LookupFunction): Promise<Driver> {
   const { default: driver } = await import("pg");
   return lookup === undefined ? driver : { ...driver, Client: clientWith(driver, lookup) };
@@ -140,7 +140,7 @@ function clientWith(driver: Driver, lookup: LookupFunction): Driver["Client"] {
   };
 }
 
-/** pg connects the socket itself, with a port and a host, or a path. */
+/** pg connects the socket itself, with a port and host or with a path. */
 function socketWith(lookup: LookupFunction): Socket {
   const socket = new Socket();
   const connect = socket.connect.bind(socket);
@@ -151,11 +151,11 @@ function socketWith(lookup: LookupFunction): Socket {
 
 export interface Address {
   readonly url: string;
-  /** `host:port/database`, for messages: without user and password. */
+  /** `host:port/database` for messages, without user and password. */
   readonly at: string;
 }
 
-/** Checks the form of the URL. Error messages never contain the URL, because it holds the password. */
+/** Validates the form of the URL. Error messages never contain the URL, because it contains the password. */
 export function parseAddress(url: string): Address {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   const hosts = `${/^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#]*)/.exec(url)?.[1] ?? ""},${parsed?.searchParams.get("host") ?? ""}`;
@@ -173,12 +173,12 @@ export function parseAddress(url: string): Address {
         "of the password percent-encoded",
     );
   }
-  // User and password end at the first / ? or #. What follows would be shown as port and database.
+  // User and password end at the first `/`, `?` or `#`. Anything after that would be shown as port and database.
   const names = [...parsed.searchParams.keys()].join();
   if ([parsed.username, parsed.password, parsed.pathname].some((part) => !isDecodable(part))) {
     throw new DatabaseSetupError(
       "invalid_url",
-      "user, password or database in the address of the database have a % that is not written as %25",
+      "user, password or database in the address of the database contains a % that is not written as %25",
     );
   }
   if (parsed.hash !== "" || /@/.test(parsed.pathname + names)) {
@@ -213,7 +213,7 @@ function safeInteger(text: string): number {
   return value;
 }
 
-/** A plain Uint8Array as in the port, not a Buffer. */
+/** Converts to a plain Uint8Array as required by the port, not a Buffer. */
 function bytesOf(text: string): Uint8Array {
   const buffer = Buffer.from(text.slice(2), "hex");
   // Node stops at the first character that is not a hex digit, so bytes in another format would be read as empty.

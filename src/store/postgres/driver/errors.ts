@@ -1,7 +1,7 @@
 import { codeOf } from "../../../domain/thrown.ts";
 import { StoreUnavailableError, type StoreTrouble, storeTroubles } from "../../../ports/store.ts";
 
-/** Reasons why a database cannot be used; each message includes a remedy. */
+/** Reasons why a database cannot be used. Each message includes a remedy. */
 export type DatabaseProblem =
   | "invalid_url"
   | "unreachable"
@@ -35,27 +35,27 @@ export class DifferentMasterKeyError extends Error {
 
   constructor() {
     super(
-      "the database belongs to a deployment with another master key: set POSTHORN_MASTER_KEY to the key of that " +
+      "the database belongs to a deployment with a different master key: set POSTHORN_MASTER_KEY to the key of that" +
         "deployment (or name it in POSTHORN_MASTER_KEY_PREVIOUS to rotate), or POSTHORN_DATABASE_URL to another database",
     );
   }
 }
 
-/** The server did not answer a statement in time. */
+/** The server did not respond to a statement in time. */
 export class AnswerOverdueError extends Error {
   override readonly name = "AnswerOverdueError";
 
   constructor() {
-    super("the database does not answer");
+    super("the database does not respond");
   }
 }
 
-/** The address now leads to another server. */
+/** The address now leads to a different server. */
 export class LeftServerError extends Error {
   override readonly name = "LeftServerError";
 
   constructor() {
-    super("the address of the database leads to another server now");
+    super("the address of the database now leads to a different server");
   }
 }
 
@@ -68,17 +68,17 @@ export class UnreplicatedError extends Error {
   }
 }
 
-/** A standby that was not promoted. Reading from it could return old data. */
+/** The server is a standby that was not promoted. Reading from it could return outdated data. */
 export class StandbyError extends StoreUnavailableError {
   constructor() {
     super(storeTroubles.standby, { trouble: "standby" });
   }
 }
 
-/** After these errors nothing was written, and the same transaction may succeed at once. */
+/** After these errors nothing was written, and the same transaction may succeed when it is retried immediately. */
 const transient: ReadonlySet<string> = new Set(["40001", "40P01"]);
 
-/** SQLSTATE codes or classes after which the engine may retry: the caller did nothing wrong. */
+/** SQLSTATE codes or classes after which the engine may retry, because the caller is not at fault. */
 const unavailable: ReadonlyMap<string, string> = new Map([
   ["08", "the connection to the database was lost"],
   ["25006", "the database is read-only: a standby, or default_transaction_read_only is on"],
@@ -94,7 +94,7 @@ const unavailable: ReadonlyMap<string, string> = new Map([
   ["57P", "the database is shutting down or starting"],
   ["58", "the database had a system error"],
   ["XX001", "the database is damaged: a page cannot be read"],
-  ["XX002", "the database is damaged: an index is wrong"],
+  ["XX002", "the database is damaged: an index is corrupt"],
   ["XX", "the database had an internal error"],
 ]);
 
@@ -105,7 +105,7 @@ const troubles: ReadonlyMap<string, StoreTrouble> = new Map([
   ["XX002", "damaged"],
 ]);
 
-/** Error codes of Node's sockets. */
+/** Node's error codes for sockets. */
 const networkCodes: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -118,7 +118,7 @@ const networkCodes: ReadonlySet<string> = new Set([
   "EAI_AGAIN",
   "ENOENT",
 ]);
-/** pg reports the end of a connection only by text. */
+/** pg reports the end of a connection only as text. */
 const networkTexts =
   /connection terminated|timeout exceeded|timeout expired|not queryable|read timeout|after calling end|client was closed|socket/i;
 
@@ -132,8 +132,8 @@ export function isConnectionLoss(error: unknown): boolean {
 }
 
 /**
- * Recognised by the code, or because the system refused a socket for lack of an address or file handles, or because of
- * a firewall.
+ * Recognised by the code, or by an error of the system that refused a socket for lack of an address or file handles, or
+ * because of a firewall.
  */
 function isNetworkFailure(error: Error): boolean {
   return networkCodes.has(codeOf(error) ?? "") || ("syscall" in error && !isFileFailure(error));
@@ -143,7 +143,7 @@ function isFileFailure(error: Error): boolean {
   return "syscall" in error && (error.syscall === "open" || codeOf(error) === "EISDIR");
 }
 
-/** Nothing listens at the address, or the server is starting or stopping: no process of an earlier run is left. */
+/** No server listens at the address, or it is starting or stopping, so no process of an earlier run exists. */
 export function isConnectionRefused(error: unknown): boolean {
   return ["ECONNREFUSED", "57P03"].includes(codeOf(error) ?? "");
 }
@@ -162,7 +162,7 @@ export function isTransient(error: unknown): boolean {
   return code !== null && transient.has(code);
 }
 
-/** Turns errors of pg into the port's error; anything else is a bug and passes through. */
+/** Converts errors of pg to the port's error; any other error is a bug and is not converted. */
 export function storeError(error: unknown): unknown {
   if (error instanceof StoreUnavailableError || !(error instanceof Error)) return error;
   const code = codeOf(error);
@@ -181,12 +181,14 @@ export function storeError(error: unknown): unknown {
   return error;
 }
 
-/** SQLSTATE codes of a migration that finds its new schema, table, function or other object already there. */
+/** SQLSTATE codes of a migration that finds that its schema, table, function or other object already exists. */
 const existsAlready: ReadonlySet<string> = new Set(["42P06", "42P07", "42723", "42710"]);
-/** Errors of pg for an answer that it cannot parse. */
+/** Errors of pg for a response that it cannot parse. */
 const nonsense = /unexpected \w+ message from backend|invalid response|Unknown authenticationOk message/i;
 
-/** Translates an error of opening into a message about the setting; other errors are returned unchanged. */
+/**
+ * Translates an error of opening the connection into a message about the setting; other errors are returned unchanged.
+ */
 export function setupError(error: unknown, at: string): unknown {
   if (!(error instanceof Error)) return error;
   return tlsError(error, at) ?? refusal(error, at) ?? connectError(error, at) ?? storeError(error);
@@ -207,7 +209,7 @@ function tlsError(error: Error, at: string): DatabaseSetupError | null {
   );
 }
 
-/** The server answered and refused us. */
+/** The server responded and refused the connection. */
 function refusal(error: Error, at: string): DatabaseSetupError | null {
   const code = codeOf(error) ?? "";
   if (/statement pooling mode/i.test(error.message)) {
@@ -261,7 +263,7 @@ function connectError(error: Error, at: string): DatabaseSetupError | null {
   if (isConnectionLoss(error) || code?.startsWith("57P") === true) {
     return new DatabaseSetupError(
       "unreachable",
-      `PostgreSQL at ${at} does not answer (${code === null ? "no answer in time" : `${code}, ${error.message}`}): check host and port, that the server runs, ` +
+      `PostgreSQL at ${at} does not respond (${code === null ? "no response in time" : `${code}, ${error.message}`}): check host and port, that the server runs, ` +
         "and its limits",
     );
   }

@@ -29,7 +29,7 @@ suite("statements of a transaction that are sent together", () => {
       incarnations: new Incarnations(),
     });
     stack.defer(() => database.close());
-    // From now on the session keeps the statements.
+    // From now on, the session has prepared these statements.
     await database.rows(insertSql, [0, null]);
     await database.rows(readSql);
   });

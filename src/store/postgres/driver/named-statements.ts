@@ -3,36 +3,42 @@ import type pg from "pg";
 import { codeOf } from "../../../domain/thrown.ts";
 
 /**
- * Which connections keep statements under a name, parsed and planned: none; those directly to the server (`auto`); or
- * all, because the operator says that the pooler in between supports them (`on`).
+ * Which connections use named statements, which are already parsed and planned: none (`off`), only direct connections
+ * to the server (`auto`), or all, because the operator states that the pooler in between supports them (`on`).
  */
 export type PreparedStatements = "auto" | "on" | "off";
 
 /**
- * A batch with a longer column (some fifty ids) is planned for its contents. A generic plan expects few rows, and
+ * A batch with a longer column (about fifty ids) is planned for its contents. A generic plan expects few rows, and
  * planning costs little compared with the batch.
  */
 const columnLengthMax = 2_000;
-/** Prefix of a statement that never has a name, because with many rows it needs a plan for the current tables. */
+/**
+ * Prefix of a statement that never has a name, because with many rows it needs a plan for the current state of the
+ * tables.
+ */
 export const plannedEachTime = "/* planned each time */ ";
-/** More texts than the hot path has. Later ones get no name, so that the server's memory stays bounded. */
+/**
+ * More than the number of frequently used statements. Further statements get no name, so that the server's memory stays
+ * bounded.
+ */
 const namesMax = 300;
 /**
- * How long a plan is used: a table that was nearly empty when the plan was made may have grown. Planning all statements
- * of a session again costs some milliseconds.
+ * How long a plan is used: a table that was nearly empty when the plan was created may have grown. Replanning all
+ * statements of a session takes a few milliseconds.
  */
 const plansMsMax = 5_000;
 
 /**
- * A plan is used for a while, so it has to suit tables of any size: no sequential scans where an index works. The
- * planner's penalty for them would trigger JIT compilation, so that is disabled. Other measures to this end are
- * described at the statements.
+ * A plan is used for a while, so it has to suit tables of any size: no sequential scans if an index can be used. The
+ * planner's penalty for sequential scans would trigger JIT compilation, so JIT is disabled. Other measures for this
+ * purpose are described at the statements.
  */
 const sessionSql = "SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false)";
 
 /**
- * How a statement is planned: once for any values, or for its own values, as one without a name needs. The server does
- * not tell the two apart, and on its own plans nearly all of them each time.
+ * How a statement is planned: once for any values, or for its own values, as an unnamed statement requires. The server
+ * does not distinguish the two cases and, by default, would plan nearly all statements each time.
  */
 export type PlannedFor = "any_values" | "its_own";
 
@@ -45,9 +51,9 @@ const plannedForSql: Readonly<Record<PlannedFor, string>> = {
 export class NamedStatements {
   readonly #mode: PreparedStatements;
   readonly #names = new Map<string, string>();
-  /** A pooler in between turned out not to support them. */
+  /** True if a pooler in between was found not to support named statements. */
   #isPoolerUnable = false;
-  /** Sessions of an earlier generation have lost statements, or have outdated ones. */
+  /** Sessions with an earlier generation have lost statements, or have outdated statements. */
   #generation = 0;
 
   constructor(mode: PreparedStatements) {
@@ -74,17 +80,17 @@ export class NamedStatements {
     return name;
   }
 
-  /** A session lost a statement. Other sessions may have lost it too, so all are renewed. */
+  /** A session lost a statement. Other sessions may have lost it too, so all sessions are renewed. */
   lost(isDirect: boolean): void {
     if (isDirect) this.#generation += 1;
     else this.#isPoolerUnable = true;
   }
 }
 
-/** The plans of a direct session. */
+/** The planning mode and the age of the plans in a direct session. */
 export class SessionPlans {
   #madeAtMs = performance.now();
-  /** Null when unknown: a rolled back transaction reverts what it set. */
+  /** Null if unknown, because a rolled back transaction reverts what it set. */
   #plannedFor: PlannedFor | null = null;
 
   /** Call once, before the first named statement. */
@@ -93,7 +99,10 @@ export class SessionPlans {
     return new SessionPlans();
   }
 
-  /** The statement to send before one that is planned this way; null for none. It counts as sent. */
+  /**
+   * The statement to send before a statement that is planned this way; null if none is needed. Assumes that the
+   * returned statement is sent.
+   */
   changeTo(plannedFor: PlannedFor): string | null {
     if (this.#plannedFor === plannedFor) return null;
     this.#plannedFor = plannedFor;
@@ -115,8 +124,8 @@ export class SessionPlans {
 }
 
 /**
- * Whether a named statement could not be run because the session lacks it, has another one by its name, or its result
- * has other columns since a migration. It was not executed.
+ * Whether a named statement could not be run because the session lacks it, has a different statement with its name, or
+ * its result has other columns since a migration. The statement was not executed.
  */
 export function isStatementLost(error: unknown): boolean {
   const code = codeOf(error);

@@ -4,23 +4,26 @@ import type { Runner } from "./database.ts";
 import { DatabaseSetupError, DifferentMasterKeyError, StandbyError } from "./errors.ts";
 
 /**
- * One run of a database server, from its start to its end. After a failover, a restore or a crash, another server run
+ * One run of a database server, from its start to its end. After a failover, a restore or a crash, a different server run
  * has the same address and may lack the last commits of the previous one. Numbers from those commits (strings, lanes,
- * positions, workers) are then assigned to something else, so everything cached by number belongs to one server run.
+ * positions, workers) are then assigned to different objects, so all data cached by number belongs to one server run.
  *
- * A restart that lost nothing is another server run too. That costs one refill of the caches.
+ * A restart that lost nothing also starts a new server run. This only costs one refill of the caches.
  */
 export interface Incarnation {
   readonly identity: string;
 }
 
 /**
- * When the server started, in microseconds since 1970. A number, because the text of a time depends on session
- * settings. Every user may read it, it costs nothing, and it works through a pooler.
+ * When the server started, in microseconds since 1970. It is a number, because the text of a time depends on session
+ * settings. Every user may read it, reading it costs almost nothing, and it works through a pooler.
  */
 export const identityOf = "extract(epoch FROM pg_postmaster_start_time())::text";
 
-/** A statement would have run on another server run than the one whose numbers it holds. It was not executed. */
+/**
+ * A statement would have been executed on a server run other than the one whose numbers it contains. It was not
+ * executed.
+ */
 export class IncarnationChangedError extends Error {
   override readonly name = "IncarnationChangedError";
 
@@ -30,31 +33,34 @@ export class IncarnationChangedError extends Error {
 }
 
 /**
- * The current server run: the one found last, because it is read over new connections only, and those lead to where the
- * address points now.
+ * The current server run. This is the most recently found one, because it is read only over new connections, and those
+ * lead to the server that the address currently points to.
  */
 export class Incarnations {
   readonly #listeners = new Set<() => void>();
   #current: Incarnation | null = null;
   #answeredMs = Number.NEGATIVE_INFINITY;
 
-  /** Called when a different server run is found; not for the first. */
+  /** Called when a different server run is found, but not for the first one. */
   watch(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Null until a connection was opened. */
+  /** Null until a connection has been opened. */
   get current(): Incarnation | null {
     return this.#current;
   }
 
-  /** A statement was answered. */
+  /** Records that a statement was answered. */
   answered(): void {
     this.#answeredMs = performance.now();
   }
 
-  /** The current server run, if the server answered within this time; otherwise another one may have taken over. */
+  /**
+   * The current server run if the server responded within this time; null if it did not, because a different run may
+   * have taken over.
+   */
   heardOfWithin(ms: number): Incarnation | null {
     return performance.now() - this.#answeredMs <= ms ? this.#current : null;
   }
@@ -87,7 +93,7 @@ export async function readServerFacts(runner: Runner): Promise<ServerFacts> {
   return { version: Number(row?.[0]), encoding: row?.[1] ?? "", readOnly: row?.[2] === "on" };
 }
 
-/** Throws DatabaseSetupError for a server or database that cannot hold the store. */
+/** Throws DatabaseSetupError if the server or the database is not suitable for the store. */
 export function judgeServer({ version, encoding, readOnly }: ServerFacts): void {
   if (version < versionMin) {
     throw new DatabaseSetupError(
@@ -111,8 +117,8 @@ export interface ServerBounds {
   readonly statementMs: number;
   readonly lockMs: number;
   /**
-   * Every table is read by an index, row by row. Without statistics, or with old ones, the planner may otherwise read
-   * and sort a whole table to find the first rows of an order.
+   * Forces index scans. Without statistics, or with outdated ones, the planner might otherwise read and sort a whole
+   * table to find the first rows in an order.
    */
   readonly walksByIndex?: true;
 }
@@ -120,15 +126,18 @@ export interface ServerBounds {
 /** For one step of a search. A statement that takes much longer is cancelled: the server is busy with other work. */
 export const searchBounds: ServerBounds = { statementMs: 1_000, lockMs: 500, walksByIndex: true };
 
-/** The server that a new connection reached. */
+/** The server to which a new connection leads. */
 export interface Greeting {
   /** Of the server run. */
   readonly identity: string;
-  /** Of the server process behind the connection. */
+  /** Process id of the server process behind the connection. */
   readonly pid: number;
-  /** By the server's clock. Another process that gets the same pid later started after this time. */
+  /**
+   * Time when the connection was greeted, by the server's clock. A process that later gets the same pid started after
+   * this time.
+   */
   readonly greetedAt: string;
-  /** False behind a pooler in transaction mode, where each transaction may run in another server process. */
+  /** False behind a pooler in transaction mode, where each transaction may run in a different server process. */
   readonly isDirect: boolean;
   /** Whether the session has the limits in the startup parameters; a pooler may drop them. */
   readonly isBounded: boolean;
@@ -137,8 +146,8 @@ export interface Greeting {
 }
 
 /**
- * Settings that the driver relies on, whatever role and database set: how values are written, how comparisons work,
- * that transactions see each other's commits, and that the warning about a commit without its standby is sent.
+ * Settings that the driver relies on, regardless of what role and database set: how values are written, how comparisons
+ * work, that transactions see each other's commits, and that the warning about a commit without its standby is sent.
  */
 const sessionSettings: Readonly<Record<string, string>> = {
   array_nulls: "on",
@@ -152,7 +161,7 @@ const sessionSettings: Readonly<Record<string, string>> = {
   TimeZone: "UTC",
   transform_null_equals: "off",
 };
-/** Raised, never lowered: an operator may require more than `on`. */
+/** The setting is only raised, never lowered, because an operator may require more than `on`. */
 const durable: readonly [string, string] = ["synchronous_commit", "on"];
 
 function settingsFor(commitsLate: boolean): readonly (readonly [name: string, value: string])[] {
@@ -174,7 +183,7 @@ const greetingSql = `SELECT pg_is_in_recovery(), ${identityOf}, pg_backend_pid()
   clock_timestamp()::text, current_setting('statement_timeout')::interval = $1::interval,
   current_setting('lock_timeout')::interval = $2::interval, current_setting('synchronous_commit') = 'off'`;
 
-/** Asks a new connection which server it reached. Throws StandbyError if the server is read-only. */
+/** Determines which server a new connection reached. Throws StandbyError if the server is read-only. */
 export async function greet(client: pg.ClientBase, bounds: ServerBounds | null): Promise<Greeting> {
   const { rows } = await client.query<GreetingRow>({
     text: greetingSql,
@@ -185,12 +194,12 @@ export async function greet(client: pg.ClientBase, bounds: ServerBounds | null):
   if (isStandby) throw new StandbyError();
   const { processID } = client as { readonly processID?: number | null };
   const isDirect = processID === pid;
-  // Sessions behind a pooler are shared, so there each transaction has its own settings.
+  // Sessions behind a pooler are shared, so each transaction has its own settings there.
   if (isDirect) await setSession(client, commitsLate);
   return { identity, pid, greetedAt, isDirect, isBounded: statement && lock, commitsLate };
 }
 
-/** For a session that is not shared. */
+/** Settings for a session that is not shared. */
 export async function setSession(client: pg.ClientBase, commitsLate: boolean): Promise<void> {
   const settings = settingsFor(commitsLate).map(
     ([name, value]) => `set_config('${name}', '${value}', false)`,
@@ -200,7 +209,7 @@ export async function setSession(client: pg.ClientBase, commitsLate: boolean): P
 
 const noRow: GreetingRow = [true, "", 0, "", false, false, false];
 
-/** Ends a session with an abandoned transaction, for example after its client vanished. */
+/** Ends a session whose transaction was abandoned, for example because its client disappeared. */
 const idleInTransactionMs = 10_000;
 
 /** Startup parameters that limit every wait of the session in the server. */
@@ -224,7 +233,7 @@ export function beginWith(
   { isDirect, commitsLate }: Pick<Greeting, "isDirect" | "commitsLate">,
 ): string {
   const own = isDirect ? [] : settingsFor(commitsLate).map(([name, value]) => `${name} = '${value}'`);
-  // Set together with BEGIN; later would be too late for this transaction.
+  // Set together with BEGIN, because setting it later would have no effect on this transaction.
   const begin = isDirect ? "BEGIN" : "BEGIN ISOLATION LEVEL READ COMMITTED";
   if (bounds === null) return [begin, ...own.map((setting) => `SET LOCAL ${setting}`)].join("; ");
   const settings = [
@@ -237,7 +246,7 @@ export function beginWith(
   return [begin, ...settings.map((setting) => `SET LOCAL ${setting}`)].join("; ");
 }
 
-/** A pooler, or another server product, that refuses the startup parameters. */
+/** A pooler, or a different server product, that rejects the startup parameters. */
 export function refusesStartupBounds(error: unknown): boolean {
   const isRefusal = ["08P01", "22023", "42704", "0A000"].includes(codeOf(error) ?? "");
   return isRefusal && /parameter/i.test(messageOf(error));
@@ -261,7 +270,7 @@ export function digestKeyRow(runner: Runner, at: string): DigestKeyRow {
     place: `the row posthorn.deployment of ${at}`,
     read,
     async create(sealed) {
-      // If several processes start together, one creates the key.
+      // If several processes start concurrently, only one creates the key.
       await runner.rows("UPDATE posthorn.deployment SET digest_key = $1 WHERE digest_key IS NULL", [
         Buffer.from(sealed),
       ]);
@@ -275,21 +284,21 @@ export function digestKeyRow(runner: Runner, at: string): DigestKeyRow {
 
 /** Ids of master keys, which reveal nothing about the keys. */
 export interface MasterKeyIds {
-  /** Of the key that seals new secrets. */
+  /** Id of the key that seals new secrets. */
   readonly current: string;
-  /** Of keys that still open what they sealed. */
+  /** Ids of keys that can still open what they sealed. */
   readonly previous: readonly string[];
 }
 
-/** The id of the deployment: random, and created with its database. */
+/** The id of the deployment. It is random and created together with its database. */
 export async function deploymentId(runner: Runner): Promise<string> {
   const [row] = await runner.rows<[id: string]>("SELECT id FROM posthorn.deployment");
   return row?.[0] ?? "";
 }
 
 /**
- * Ensures that every process that uses the database can read its secrets. The first one stores the id of its master
- * key. Later ones must have that key, as the current one or, after a rotation, among the previous ones.
+ * Ensures that every process that uses the database can read its secrets. The first process stores the id of its master
+ * key. Later processes must have that key, as the current one or, after a rotation, among the previous ones.
  */
 export async function checkMasterKey(runner: Runner, ids: MasterKeyIds): Promise<void> {
   await runner.rows("INSERT INTO posthorn.deployment (master_key_id) VALUES ($1) ON CONFLICT DO NOTHING", [

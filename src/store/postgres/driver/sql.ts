@@ -35,7 +35,9 @@ export class PostgresSql extends Sql {
   }
 }
 
-/** Sends statements together, in the transaction of `runner` if it is one. Returns the rows of each. */
+/**
+ * Sends statements together, in the transaction of `runner` if it is a transaction. Returns the rows of each statement.
+ */
 export function runCalls(runner: Runner, calls: readonly Call[]): Promise<readonly Rows[]> {
   return Promise.all(calls.map((each) => runner.rows(each.text.postgres, parametersOf(each))));
 }
@@ -52,7 +54,7 @@ function toParameter(value: Value): Parameter {
   return Array.isArray(value) ? literalOf(value) : (value as Exclude<Value, readonly Scalar[]>);
 }
 
-/** An array literal. The values are of one type, or null. */
+/** An array literal. The values have a single type, or are null. */
 function literalOf(values: readonly Scalar[]): string {
   const kind = typeof values.find((value) => value !== null);
   if (kind === "number") return numbers(values as readonly (number | null)[]);
@@ -79,7 +81,7 @@ function whole(value: number): number {
   return Math.round(Math.min(Math.max(value, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER));
 }
 
-/** UUIDs and other words without characters that are special in array literals. */
+/** UUIDs and other strings without characters that are special in array literals. */
 export function plainWords(values: readonly (string | null)[]): string {
   return `{${values.map((value) => value ?? "NULL").join(",")}}`;
 }
@@ -88,7 +90,7 @@ export function booleans(values: readonly boolean[]): string {
   return `{${values.map((value) => (value ? "t" : "f")).join(",")}}`;
 }
 
-/** Any text, null as NULL. */
+/** Arbitrary text; null becomes NULL. */
 export function texts(values: readonly (string | null)[]): string {
   return `{${values.map((value) => (value === null ? "NULL" : `"${escaped(value)}"`)).join(",")}}`;
 }

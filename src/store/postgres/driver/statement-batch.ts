@@ -3,7 +3,7 @@ import type pg from "pg";
 import type { Value } from "./database.ts";
 import { columnTypes } from "./driver.ts";
 
-/** A statement that the session keeps under a name. */
+/** A named statement that is cached in the session. */
 export interface KnownStatement {
   readonly name: string;
   readonly values: readonly Value[];
@@ -13,8 +13,8 @@ export interface KnownStatement {
 export type Rows = readonly (readonly unknown[])[];
 
 /**
- * The part of pg's connection that a batch writes to. pg itself sends one statement at a time and waits for its answer.
- * An object with a `submit` method may write what it needs, and receives each message that answers it.
+ * The part of pg's connection that a batch writes to. pg itself sends one statement at a time and waits for its
+ * response. An object with a `submit` method may write anything, and receives each message of the response.
  */
 interface Wire {
   readonly stream: { cork(): void; uncork(): void };
@@ -31,15 +31,15 @@ interface Wire {
   sync(): void;
 }
 
-/** Whether the session keeps this statement under this name, as far as its client knows. */
+/** Whether the session has cached this statement under this name, according to its client. */
 export function isKept(client: pg.ClientBase, name: string, text: string): boolean {
   const { connection } = client as unknown as { readonly connection: Wire };
   return connection.parsedStatements[name] === text;
 }
 
 /**
- * Statements that are sent together and answered together. The server runs a statement only if none before it failed,
- * including `begin`, so nothing of a transaction ever runs outside it.
+ * Statements that are sent together and answered together. The server runs a statement only if no earlier one failed,
+ * including `begin`, so no part of a transaction ever runs outside it.
  */
 export class StatementBatch {
   readonly answer: Promise<readonly Rows[]>;

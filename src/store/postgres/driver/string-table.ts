@@ -4,9 +4,9 @@ import { numbers, texts } from "./sql.ts";
 import type { Runner } from "./database.ts";
 
 /**
- * A bounded cache with two generations: when the younger one is full, it becomes the older one, and the former older
- * one is dropped. So an entry that was just read or written survives at least `entriesMax` further ones, however busy
- * other callers are.
+ * A bounded cache with two generations. When the younger generation is full, it becomes the older one, and the previous
+ * older one is dropped. An entry that was just read or written therefore survives at least `entriesMax` more entries,
+ * regardless of how many entries other callers add.
  */
 class RecentMap<Key, Entry> {
   readonly #entriesMax: number;
@@ -38,13 +38,13 @@ class RecentMap<Key, Entry> {
   }
 }
 
-/** Bounds memory if a client keeps inventing event types; dropped strings are read again. */
+/** Bounds memory if a client keeps inventing event types; dropped strings are read again when needed. */
 const cachedMax = 200_000;
 
 /**
- * Strings that repeat in many rows, stored once in `posthorn.strings` and referred to by number. Strings are never
- * removed, so the cache stays valid whatever other processes do. New strings are written before the transaction that
- * uses them.
+ * Strings that repeat in many rows. They are stored once in `posthorn.strings` and referenced by number. Strings are
+ * never removed, so the cache stays valid regardless of what other processes do. New strings are written before the
+ * transaction that uses them.
  */
 export class StringTable {
   readonly #database: Runner;
@@ -55,7 +55,7 @@ export class StringTable {
     this.#database = database;
   }
 
-  /** Assigns a number to every string; afterwards `ref` finds them. */
+  /** Assigns a number to every string; after that, `ref` finds the number. */
   async ensure(strings: Iterable<string>): Promise<void> {
     const missing = this.#unknown(strings);
     if (missing.length === 0) return;
@@ -76,7 +76,7 @@ export class StringTable {
     if (missing.length > 0) await this.#read(missing);
   }
 
-  /** Reads the texts of numbers. */
+  /** Reads the strings that belong to numbers. */
   async load(refs: Iterable<number>): Promise<void> {
     const missing = [...new Set(refs)].filter((ref) => !this.#texts.has(ref));
     if (missing.length === 0) return;
@@ -126,10 +126,10 @@ export class StringTable {
   }
 }
 
-/** A lane as stored. `ordered` lanes are in order of position, others by priority and due time. */
+/** A lane as stored. Deliveries in `ordered` lanes are sorted by position, in other lanes by priority and due time. */
 export interface StoredLane {
   readonly ref: number;
-  /** The number of the webhook's id. */
+  /** The number that represents the webhook's id. */
   readonly webhook: number;
   readonly ordered: boolean;
   readonly key: LaneKey;
@@ -149,7 +149,7 @@ export class Lanes {
     this.#strings = strings;
   }
 
-  /** Creates missing lanes; afterwards `get` finds all of them. */
+  /** Creates missing lanes; after that, `get` finds all of them. */
   async ensure(keys: Iterable<LaneKey>): Promise<void> {
     const missing = this.#unknown(keys);
     if (missing.length === 0) return;

@@ -10,14 +10,14 @@ import type { StoreState } from "../state.ts";
 import { hasFree, hasLeased } from "./lane-counters.ts";
 import type { LostLeases } from "./lost-leases.ts";
 
-/** Greater than every queue position in an ordered lane, which is a publish position. */
+/** Greater than every queue position in an ordered lane. Queue positions there are publish positions. */
 const orderedMax = 2 ** 53;
 const tiers = [0, 1, 2] as const;
 
 /**
- * Free deliveries of one priority that may be claimed now, in order. Locks them and skips rows locked by others. One
- * lookup per priority: the due rows of the next priority start elsewhere in the index, behind rows of this priority
- * that are not due.
+ * Unleased deliveries of one priority that may be claimed now, in order. Locks them and skips rows locked by others.
+ * There is one lookup per priority, because the due rows of the next priority start at another place in the index,
+ * after the rows of this priority that are not due.
  */
 function freeInTier(tier: number): string {
   return `SELECT * FROM (
@@ -30,8 +30,8 @@ function freeInTier(tier: number): string {
 const behindLast = "(q.queue_position, q.delivery) > (last.queue_position, last.delivery)";
 
 /**
- * A single row comparison defines the start. With two conditions the index scan would start at the first and read on to
- * the second.
+ * A single row comparison defines the start. With two conditions, the index scan would start at the position of the
+ * first condition and read all rows up to the second.
  */
 function moreInTier(tier: number): string {
   return hasFree(
@@ -54,23 +54,23 @@ const othersLeaseEnd = `(SELECT min(q.lease_until) FROM posthorn.queue q
  * Claims from many lanes. Every lookup in the queue starts at a position of an index and stops after the rows that it
  * returns, so the cost does not depend on the number of waiting deliveries.
  *
- * - A lane with expired leases is `stale`: nothing is claimed from it, and the caller frees them first.
+ * - A lane with expired leases is `stale`: nothing is claimed from it, and the caller first releases these leases.
  * - In an ordered lane nothing is claimed while another process holds a lease. The caller has locked the lane.
- * - `more` and `later` look behind the last claimed row; leases of others are looked up only when nothing is left to
- *   claim.
+ * - `more` and `later` check the rows after the last claimed row; leases of others are looked up only if there is nothing
+ *   left to claim.
  *
- * The steps: `wanted` are the requests, with the start of each priority and how far it is due (`from`, `to`); `picked`
- * locks the first free rows of each lane; `kept` are those whose bodies fit, at least one; `leased` writes; `summary`
- * looks at the remaining rows. MATERIALIZED separates them, so that each uses the intended index and none is planned as
- * a join of the queue with itself (claim-cost.pg.test.ts checks that).
+ * The steps: `wanted` are the requests, with the start of each priority and the limit up to which it is due (`from`,
+ * `to`); `picked` locks the first unleased rows of each lane; `kept` are those whose bodies fit, at least one; `leased`
+ * writes; `summary` checks the remaining rows. MATERIALIZED separates the steps, so that each uses the intended index and
+ * none is planned as a join of the queue with itself (claim-cost.pg.test.ts checks that).
  *
- * Tenant and webhook are read from the rows, never from memory: the sender compares them.
+ * Tenant and webhook are read from the rows, never from memory, because the sender compares them.
  *
- * Returns one row per lane and one per delivery, unordered, because sorting would move the bodies.
+ * Returns one row per lane and one per delivery, unordered, because sorting would copy the bodies.
  *
- * `ANY`, `OFFSET 0` and the lookup of `due_at` matter for plans made while the tables were nearly empty. They keep such
- * a plan from reading an index from end to end when the tables are full. It would still compare each found row with all
- * others, so claims of many deliveries are planned each time.
+ * `ANY`, `OFFSET 0` and the lookup of `due_at` matter for plans that were created while the tables were nearly empty. They
+ * prevent such a plan from reading an index from end to end when the tables are full. It would still compare each found
+ * row with all others, so claims of many deliveries are planned each time.
  */
 function claimSqlWith(keysBounded: string): string {
   return `WITH wanted AS MATERIALIZED (
@@ -135,10 +135,10 @@ function claimSqlWith(keysBounded: string): string {
   LEFT JOIN posthorn.webhooks w ON w.id = webhook.string`;
 }
 
-/** For few deliveries, with a cached plan. */
+/** Claims few deliveries, with a cached plan. */
 export const claimSql = claimSqlWith("q.delivery = ANY (ARRAY(SELECT delivery FROM kept)) AND ");
 
-/** For many deliveries. */
+/** Claims many deliveries; planned each time. */
 const claimManySql = plannedEachTime + claimSqlWith("");
 
 type ClaimRow = [
@@ -159,7 +159,10 @@ type ClaimRow = [
   queuePosition: number,
 ];
 
-/** Column positions, for code that needs only some columns. A delivery has a `ref`, the row about its lane has none. */
+/**
+ * Column positions, for code that needs only some columns. A row about a delivery has a `ref`, the row about its lane
+ * does not.
+ */
 const claimColumns = {
   place: 0,
   stale: 1,
@@ -174,7 +177,7 @@ const claimColumns = {
   ref: 10,
   leaseToken: 11,
   attempts: 12,
-  /** The first column of the delivery (claimed-delivery.ts). */
+  /** The first column of the claimed delivery (claimed-delivery.ts). */
   id: 13,
   eventType: 18,
   attemptCount: 21,
@@ -182,16 +185,19 @@ const claimColumns = {
   queuePosition: 39,
 } as const;
 
-/** Frees expired leases. Their tokens stay, so that a late settlement counts if no other process was faster. */
+/**
+ * Releases expired leases. Their tokens are kept, so that a late settlement counts if no other process has leased the
+ * delivery.
+ */
 const freeExpiredSql = `UPDATE posthorn.queue SET owner = NULL, lease_until = NULL WHERE delivery IN (
     SELECT q.delivery FROM unnest($1::int[], $2::bigint[]) AS g (lane, now)
     JOIN posthorn.queue q ON q.lane = g.lane AND q.owner IS NOT NULL AND q.lease_until <= g.now
     FOR UPDATE OF q SKIP LOCKED)`;
 
 /**
- * Frees foreign leases: leases of another process than $3 in lanes $1, whose webhooks worker $2 owns. Such a lease
+ * Releases foreign leases: leases of processes other than $3 in lanes $1, whose webhooks worker $2 owns. Such a lease
  * comes from a cancelled call that reached the server after the webhook had moved to another worker; acquiring the
- * webhook freed all earlier leases. The lease token is raised, so the former lease owner cannot settle.
+ * webhook released all earlier leases. The lease token is incremented, so that the former lease owner cannot settle.
  */
 const freeForeignLeasesSql = `UPDATE posthorn.queue SET owner = NULL, lease_until = NULL, lease_token = lease_token + 1
   WHERE delivery IN (
@@ -205,13 +211,13 @@ interface Wanted {
   readonly place: number;
   readonly lane: StoredLane;
   readonly request: ClaimRequest;
-  /** Expired leases were not freed yet. */
+  /** Expired leases have not been released yet. */
   readonly fresh: boolean;
 }
 
-/** When to retry an ordered lane that another process is claiming right now, or one with foreign leases. */
+/** When to retry an ordered lane from which another process is currently claiming, or a lane with foreign leases. */
 const againMs = 100;
-/** A claim of no more deliveries than this, after one that found few, uses the plan for few. */
+/** A claim of at most this many deliveries, after a claim that found few, uses the plan for few deliveries. */
 const fewWanted = 256;
 const fewFound = 16;
 
@@ -220,7 +226,7 @@ const fewFound = 16;
  *
  * Unordered lanes need no lock: concurrent claims skip each other's rows. An ordered lane is locked during the
  * statement (its row in `lanes`), because its head must not be skipped. Expired leases, and leases lost with a
- * connection, are freed first and the claim is repeated, so that the usual claim is one statement.
+ * connection, are released first and the claim is then repeated, so that the usual claim needs only one statement.
  */
 export class Claimer {
   readonly #state: StoreState;
@@ -261,7 +267,7 @@ export class Claimer {
     );
   }
 
-  /** Fills in the results; returns the requests to repeat after expired leases were freed. */
+  /** Fills in the results; returns the requests to repeat after expired leases were released. */
   async #attempt(wanted: readonly Wanted[], results: ClaimResult[]): Promise<readonly Wanted[]> {
     try {
       return await this.#ask(wanted, results);
@@ -335,7 +341,7 @@ export class Claimer {
         taken.flatMap((row) => [row[claimColumns.eventType], row[claimColumns.contentType]]),
       );
     } catch (error) {
-      // The caller will not learn of these leases. If releasing them fails too, the next claim frees them.
+      // The caller does not receive these leases. If releasing them also fails, the next claim releases them.
       await this.#release(leases).catch(() => undefined);
       throw error;
     }
@@ -355,7 +361,7 @@ export class Claimer {
     return stale;
   }
 
-  /** No other process has a right to leases in lanes of our webhooks, so do not wait for them. */
+  /** No other process may hold leases in lanes of our webhooks, so do not wait for such leases to expire. */
   async #freeForeignLeases(blocked: readonly Wanted[], results: ClaimResult[]): Promise<void> {
     const { database, membership, processNumber } = this.#state;
     if (blocked.length === 0 || membership.worker === null) return;
@@ -406,7 +412,7 @@ function leaseOf(row: ClaimRow): Lease {
   };
 }
 
-/** A lane that is requested twice is claimed twice, one after the other. */
+/** A lane that is requested twice is claimed twice, sequentially. */
 function roundsOf(
   requests: readonly {
     readonly place: number;
@@ -427,7 +433,7 @@ function roundsOf(
 }
 
 /**
- * Between the snapshot of the claim and its lock, another process sent and rescheduled this delivery. The queue row is
+ * Between the snapshot and the lock of this claim, another process sent and rescheduled this delivery. The queue row is
  * current and counts more attempts than the delivery row, which is read from the snapshot.
  */
 function isOutdated(row: ClaimRow | undefined): boolean {

@@ -14,7 +14,7 @@ import type { Lease } from "../../../ports/store/deliveries.ts";
 import type { Store } from "../../../ports/store.ts";
 import { openPostgresStore } from "../open.ts";
 
-/** One more than there are shards, so that two processes share a shard. */
+/** One more than the number of shards, so that two processes share a shard. */
 const processes = 17;
 const rounds = 40;
 const priorities: readonly Priority[] = ["high", "normal", "low"];

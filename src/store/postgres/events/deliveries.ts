@@ -47,7 +47,7 @@ const storedSql = {
   deliveries: "SELECT FROM posthorn.deliveries WHERE seq = $1 AND id = $2::uuid",
 } as const;
 
-/** The result of a transaction, and the lanes in which it left work for others. */
+/** The result of a transaction, and the lanes in which it left work for other processes. */
 interface Committed {
   readonly result: CommitResult;
   readonly lanes: readonly number[];
@@ -63,7 +63,7 @@ interface WritingInTurn extends Writing {
   readonly requeuing: RequeueBatch;
   readonly retrying: RetryBatch;
   readonly deliveries: DeliveryRows;
-  /** Whether publishes can be written without reading anything first. */
+  /** Whether publishes can be written without a preceding read. */
   readonly isPlain: boolean;
 }
 
@@ -71,7 +71,7 @@ type Stored = Pick<CommitResult, "publishes" | "requeues" | "retries"> & SettleR
 
 const accepted = { kind: "accepted" } as const;
 
-/** Whether no event comes with data that must be written after it. */
+/** Whether no event has data that must be written after the event. */
 function isApart({ publishes }: CommitBatch): boolean {
   return publishes.every(
     ({ request, answer, attempted = [] }) =>
@@ -79,14 +79,17 @@ function isApart({ publishes }: CommitBatch): boolean {
   );
 }
 
-/** One lookup per priority of each lane. An ordered lane has one, whose first row is the next delivery. */
+/** One lookup per priority of each lane. An ordered lane has a single lookup, whose first row is the next delivery. */
 const oldestDueSql = `SELECT min(d.due_at) FROM unnest($1::int[]) AS l (lane) CROSS JOIN generate_series(0, 2) AS t (tier)
   CROSS JOIN LATERAL (SELECT q.delivery FROM posthorn.queue q WHERE q.lane = l.lane AND q.owner IS NULL
     AND q.queue_position >= t.tier * ${tierSpan}::bigint AND q.queue_position < (t.tier + 1) * ${tierSpan}::bigint
     ORDER BY q.queue_position, q.delivery LIMIT 1) AS first
   JOIN posthorn.deliveries d ON d.seq = first.delivery`;
 
-/** The path of an event. A commit takes a handful of statements and a claim one, whatever the size of the batch. */
+/**
+ * The statements that an event passes through. A commit takes a few statements and a claim takes one, regardless of the
+ * size of the batch.
+ */
 export class PostgresDeliveries implements DeliveryStore {
   readonly #state: StoreState;
   readonly #claimer: Claimer;
@@ -187,7 +190,10 @@ export class PostgresDeliveries implements DeliveryStore {
     };
   }
 
-  /** Before the transaction: strings and lanes are useful to all processes, and a refused commit does not harm them. */
+  /**
+   * Done before the transaction, because strings and lanes are useful to all processes, and a rejected commit does not
+   * make them invalid.
+   */
   async #ensureStrings({ publishes, requeues, retries, statistics }: CommitBatch): Promise<void> {
     const { strings, lanes } = this.#state;
     if (statistics !== undefined) await strings.ensure(stringsOfStatistics(statistics));
@@ -199,10 +205,10 @@ export class PostgresDeliveries implements DeliveryStore {
     await lanes.ensure([...created, ...retries].map(({ lane }) => lane));
   }
 
-  /** The most frequent commit under load needs no transaction around its one statement. */
+  /** The most frequent commit under load consists of one statement and needs no transaction around it. */
   async #settleAlone({ settlements, statistics }: CommitBatch): Promise<Committed> {
     const { database } = this.#state;
-    // An empty commit checks whether the store can write. Only a primary assigns transaction ids.
+    // An empty commit checks whether the store is writable. Only a primary assigns transaction ids.
     if (settlements.length === 0 && statistics === undefined)
       await database.rows("SELECT pg_current_xact_id()::text");
     const counting = this.#countingOf(statistics);
@@ -216,7 +222,7 @@ export class PostgresDeliveries implements DeliveryStore {
   /**
    * All commits lock rows in this order, which prevents deadlocks:
    *
-   *   1. `tenant_sequences` of the publishes, by tenant; from here on commits of one tenant run one after the other
+   *   1. `tenant_sequences` of the publishes, by tenant; from here on, commits of one tenant run sequentially
    *   2. `events` that are sent again, then `queue` and `deliveries` that wait again, each by position
    *   3. `counters`, the lower shards, for new deliveries
    *   4. `queue` and `deliveries` of the settlements, then `counters`, the higher shards
@@ -224,8 +230,8 @@ export class PostgresDeliveries implements DeliveryStore {
    *   6. `operational_events`, by key
    *   7. on failures: `webhooks`, then `delivery_problems`, each by id
    *
-   * New rows, including those of the gateway's log, have no other writer. Nor have the gateway's answers, each of which
-   * belongs to the claimer of its key. Settlements are sorted by position, in which they are usually locked. If two
+   * New rows, including those of the gateway's log, have no other writer. The same applies to the gateway's answers, each of
+   * which belongs to the claimer of its key. Settlements are sorted by position, in which they are usually locked. If two
    * commits deadlock nevertheless, the server ends one after a second and database.ts repeats it.
    */
   async #write(transaction: Transaction, batch: CommitBatch, deliveries: DeliveryRows): Promise<Committed> {
@@ -264,7 +270,7 @@ export class PostgresDeliveries implements DeliveryStore {
     };
   }
 
-  /** New events and settlements that are independent: no statement needs the answer of another one. */
+  /** New events and settlements that are independent: no statement needs the result of another one. */
   async #writeAtOnce(transaction: Transaction, { batch, publishing, counting }: Writing): Promise<Stored> {
     const settling = this.#settleBatch(batch.settlements, counting);
     const [publishes, settled] = await Promise.all([
@@ -280,7 +286,7 @@ export class PostgresDeliveries implements DeliveryStore {
     return { publishes, requeues: [], retries: [], ...settled };
   }
 
-  /** What comes with an event is written after the event. */
+  /** Data that belongs to an event is written after the event. */
   async #writeInTurn(
     transaction: Transaction,
     { batch, publishing, counting, requeuing, retrying, deliveries, isPlain }: WritingInTurn,
@@ -301,7 +307,7 @@ export class PostgresDeliveries implements DeliveryStore {
     if (!isPlain && published.length + replayed.length + retried.length > 0)
       await deliveries.insert(transaction);
     await requeuing.linkCopies();
-    // Settlements that come with an event are counted with it.
+    // Settlements that are written together with an event are also counted with it.
     const attempted = batch.publishes.flatMap((command, at) => attemptedOf(command, publishes[at]));
     const settling = this.#settleBatch([...batch.settlements, ...attempted], counting);
     const { settled, ...more } = await writeSettlements(transaction, settling);
@@ -321,7 +327,7 @@ export class PostgresDeliveries implements DeliveryStore {
       await writeStatistics(transaction, { ...counting, facts, carriesRows: !takesRows(settling) });
   }
 
-  /** Writes of an earlier commit have changed them too. */
+  /** Writes earlier in the same commit have changed these rows too. */
   async #writeProblems(
     transaction: Transaction,
     { problems }: CommitBatch,

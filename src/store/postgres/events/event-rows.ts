@@ -14,14 +14,14 @@ import type { Transaction, Value } from "../driver/database.ts";
 import type { StoredLane } from "../driver/string-table.ts";
 import { addToCounters, type Deltas } from "./lane-counters.ts";
 
-/** The stored event of a new delivery. */
+/** The stored event to which a new delivery belongs. */
 export interface EventRef {
   readonly seq: number;
   readonly tenant: number;
   readonly bodyBytes: number;
 }
 
-/** A row that was written by this transaction only. */
+/** Identifies a row that only this transaction can have written. */
 export interface StoredRow {
   readonly table: "events" | "deliveries";
   readonly seq: number;
@@ -35,8 +35,9 @@ export interface LeasedDelivery {
 }
 
 /**
- * Steps of a statement that writes the deliveries of $1 to $21; the last one is `queued`. `seq` and `event` are
- * expressions over the batch `g` and what `from` adds to it. Ordered lanes use the position as queue position.
+ * Steps of a statement that writes the deliveries of $1 to $21; the last step is `queued`. `seq` and `event` are
+ * expressions over the batch `g` and the tables that `from` adds to it. Ordered lanes use the position as queue
+ * position.
  */
 export function insertDeliveriesSteps(seq: string, event: string, from: string): string {
   return `given AS (
@@ -65,7 +66,7 @@ export function insertDeliveriesSteps(seq: string, event: string, from: string):
 
 const insertDeliveriesSql = `WITH ${insertDeliveriesSteps("g.seq", "g.event", "")} SELECT`;
 
-/** New deliveries of one commit, column by column, written with one statement. */
+/** New deliveries of one commit, stored column by column and written with one statement. */
 export class DeliveryRows {
   readonly #processNumber: number;
   readonly deltas: Deltas;
@@ -75,7 +76,7 @@ export class DeliveryRows {
   readonly #numbers: (number | null)[][] = Array.from({ length: 15 }, () => []);
   readonly #ordered: boolean[] = [];
   readonly #reasons: (string | null)[] = [];
-  /** Lanes with deliveries that the committer did not lease. */
+  /** Lanes that contain deliveries not leased by the committer. */
   readonly lanesWithFree = new Set<number>();
 
   constructor(processNumber: number, deltas: Deltas) {
@@ -119,7 +120,7 @@ export class DeliveryRows {
     return { ref: seq, deliveryId: delivery.id, leaseToken: leased ? 1 : 0 };
   }
 
-  /** $1 to $21 of `insertDeliveriesSteps`. */
+  /** Parameters $1 to $21 of `insertDeliveriesSteps`. */
   columns(): readonly Value[] {
     const [seqs = [], ...others] = this.#numbers;
     return [
@@ -136,14 +137,14 @@ export class DeliveryRows {
     await transaction.rows(insertDeliveriesSql, this.columns());
   }
 
-  /** Rows were added with positions counting from 0; they are written starting at this position. */
+  /** Rows were added with positions relative to 0; they are written with positions that start at this value. */
   placedAt(first: number): void {
     for (const [at, { seq, id, lane }] of this.leased.entries())
       this.leased[at] = { seq: seq + first, id, lane };
   }
 }
 
-/** Stored data of an event that is not part of the event itself. */
+/** Data stored with an event that is not part of the event itself. */
 interface EventPlace {
   readonly seq: number;
   readonly tenant: number;
@@ -163,9 +164,9 @@ interface KeyRow {
 }
 
 /**
- * Writes the events of $1 to $18. All bodies are one binary parameter that the server cuts up; in an array they would
- * be sent as hexadecimal text. `seq` and `sequenceNumber` are expressions over the batch `g` and what `from` adds to
- * it.
+ * Writes the events of $1 to $18. All bodies are one binary parameter that the server splits; in an array they would be
+ * sent as hexadecimal text. `seq` and `sequenceNumber` are expressions over the batch `g` and the tables that `from`
+ * adds to it.
  */
 export function insertEventsSql(seq: string, sequenceNumber: string, from: string): string {
   return `INSERT INTO posthorn.events (seq, id, sequence_number, occurred_at, created_at, tenant, event_type,
@@ -180,7 +181,7 @@ export function insertEventsSql(seq: string, sequenceNumber: string, from: strin
     body_from, body_bytes, source, idempotency_key, raw, trace, relayed) ${from}`;
 }
 
-/** Keys of repeated events replace expired ones. */
+/** Keys of repeated events replace expired keys. */
 const insertSql = `WITH keyed AS (
     INSERT INTO posthorn.dedup_keys (tenant, key, event, fingerprint, expires_at)
     SELECT * FROM unnest($19::int[], $20::text[], $21::uuid[], $22::text[], $23::bigint[])
@@ -188,7 +189,7 @@ const insertSql = `WITH keyed AS (
       expires_at = excluded.expires_at)
   ${insertEventsSql("g.seq", "g.sequence_number", "")}`;
 
-/** New events of one commit with their deduplication keys, column by column, written with one statement. */
+/** New events of one commit with their deduplication keys, stored column by column and written with one statement. */
 export class EventRows {
   readonly #ids: string[] = [];
   readonly #numbers: number[][] = Array.from({ length: 11 }, () => []);
@@ -200,7 +201,7 @@ export class EventRows {
   readonly #bodies: Uint8Array[] = [];
   #firstPosition = 0;
   #bodyBytes = 0;
-  /** By tenant and key: a key that expires within the batch can occur twice, and the later one is kept. */
+  /** Keyed by tenant and key. A key that expires within the batch can occur twice; the later entry is kept. */
   readonly #keys = new Map<string, KeyRow>();
 
   /** Identifies everything that the transaction writes; null when it writes no events. */
@@ -218,7 +219,7 @@ export class EventRows {
     return counts;
   }
 
-  /** Rows were added with positions counting from 0; they are written starting at this position. */
+  /** Rows were added with positions relative to 0; they are written with positions that start at this value. */
   placedAt(first: number): void {
     this.#firstPosition = first;
   }
@@ -254,7 +255,7 @@ export class EventRows {
     this.#keys.set(`${tenant} ${key}`, { tenant, expiresAt, key, event: id, fingerprint });
   }
 
-  /** $1 to $18 of `insertEventsSql`. */
+  /** Parameters $1 to $18 of `insertEventsSql`. */
   columns(): readonly Value[] {
     const [seqs = [], ...others] = this.#numbers;
     return [
@@ -284,7 +285,7 @@ export class EventRows {
   }
 }
 
-/** A column of bytes that few events have, as hexadecimal text. */
+/** A column of bytes that is empty for most events, as hexadecimal text. */
 class RareBytes {
   readonly #texts: (string | null)[] = [];
   #isEmpty = true;

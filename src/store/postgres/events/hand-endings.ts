@@ -34,7 +34,7 @@ const writeSql = `UPDATE ${table} AS s SET counts = u.counts
 
 /**
  * Counts deliveries that this transaction ended without a settlement. Must come last: other processes wait for these
- * rows, so the transaction must not wait for anything.
+ * rows, so the transaction must not wait for anything afterwards.
  */
 export async function writeEnded(
   transaction: Transaction,
@@ -57,7 +57,7 @@ export async function writeEnded(
   await transaction.rows(writeSql, [...names, byteColumn(buckets.map(({ counts }) => counts.pack()))]);
 }
 
-/** Column of a statement: the number of ended deliveries per tenant and webhook, as text. */
+/** Column of a statement that contains, as text, the number of ended deliveries per tenant and webhook. */
 export const endedColumn = (rows: string): string =>
   `(SELECT coalesce(json_agg(json_build_array(tenant, webhook, ended)), '[]')::text
     FROM (SELECT tenant, webhook, count(*) AS ended FROM ${rows} GROUP BY tenant, webhook) AS g)`;
@@ -95,13 +95,13 @@ const discardSql = `WITH undead AS (DELETE FROM posthorn.dead_letters l WHERE l.
   counted AS (${addToCounters(`SELECT ${deadLetterKind}, tenant, -1 FROM undead`)})
   SELECT count(*) FROM done`;
 
-/** The result for each id, and the lanes that may continue. */
+/** The result for each id, and the lanes in which the next delivery may now be sent. */
 interface Ended {
   readonly results: readonly EndResult[];
   readonly lanes: readonly number[];
 }
 
-/** Ends deliveries on a user's request. Locks in the order of all statements: queue, then deliveries. */
+/** Ends deliveries at a user's request. Locks rows in the same order as all statements: queue, then deliveries. */
 export async function endByHand(state: StoreState, command: EndCommand): Promise<readonly EndResult[]> {
   const { strings, maintenance, announcer } = state;
   if (command.tenantId !== null) await strings.lookUp([command.tenantId]);
@@ -121,7 +121,7 @@ async function end(transaction: Transaction, command: EndCommand, tenant: number
   const results = ids.map((id): EndResult => {
     const row = rows.get(id);
     if (row === undefined || (tenant !== null && row[2] !== tenant)) return "not_found";
-    // An id that is named twice ends once.
+    // An id that occurs twice is ended once.
     if (judged.has(id)) return "not_possible";
     judged.add(id);
     return event === "discarded" ? judgeDiscard(row) : judgeCancel(row, now);

@@ -1,15 +1,15 @@
 import { numbers } from "../driver/sql.ts";
 
-/** Kinds below this one are waiting deliveries by priority code. */
+/** Kinds below this value are waiting deliveries, by priority code. */
 export const deadLetterKind = 3;
 
-/** Concurrent commits mostly add to different shards. */
+/** Shards let most concurrent commits update different rows. */
 const shards = 16;
 
 /**
  * Adds `rows`, a query of (kind, tenant, value), to the counters. Rows are locked in a fixed order, so that two commits
- * in one shard wait for each other instead of deadlocking. For the same reason a commit that adds twice, when it writes
- * deliveries (`beginning`) and when it ends some, uses higher shards the second time.
+ * in one shard wait for each other instead of deadlocking. For the same reason, a commit that adds twice uses higher
+ * shards the second time: it adds when it writes deliveries (`beginning`) and when it ends some.
  */
 export function addToCounters(rows: string, part: "beginning" | "ending" = "ending"): string {
   const first = part === "beginning" ? 0 : shards;
@@ -19,7 +19,7 @@ export function addToCounters(rows: string, part: "beginning" | "ending" = "endi
     ON CONFLICT (shard, kind, tenant) DO UPDATE SET value = c.value + excluded.value`;
 }
 
-/** Changes of the counters by one transaction. */
+/** The changes of the counters by one transaction. */
 export class Deltas {
   readonly #waiting: [number, number, number] = [0, 0, 0];
   readonly #deadLetters = new Map<number, number>();
@@ -45,19 +45,20 @@ export class Deltas {
   }
 }
 
-// Lanes that have a row in `posthorn.queue`, in SQL. The queries look up free and leased rows separately, because a
-// partial index serves only a query that repeats its condition: `queue_free` covers the free rows and `queue_leased`
-// the leased ones, both starting with the lane. One lookup without a condition on the owner would scan the whole table.
+// SQL for lanes that have a row in `posthorn.queue`. The queries look up unleased and leased rows separately, because a
+// partial index serves only a query that repeats its condition: `queue_free` covers the unleased rows and
+// `queue_leased` the leased ones, and both start with the lane. A single lookup without a condition on the owner would
+// scan the whole table.
 
 const kinds = ["owner IS NULL", "owner IS NOT NULL"] as const;
 
 /**
- * Whether a lane has a free row, or a leased one, that satisfies a condition on `q`. `lane` is an expression of the
+ * Whether a lane has an unleased row, or a leased one, that satisfies a condition on `q`. `lane` is an expression of the
  * surrounding query.
  *
- * It selects the first row in an order that only the index has, instead of using EXISTS. Where one lane holds most of
- * the queue, EXISTS is planned as a sequential scan that expects to find a row soon, and reads the whole table when
- * there is none.
+ * It selects the first row in an order that only the index has, instead of using EXISTS. If one lane holds most of the
+ * queue, the planner chooses a sequential scan for EXISTS, expecting to find a row soon. If there is none, that scan reads
+ * the whole table.
  */
 export const hasFree = (lane: string, condition = "true"): string =>
   `(SELECT true FROM posthorn.queue q WHERE q.lane = ${lane} AND q.owner IS NULL AND ${condition}
@@ -79,8 +80,8 @@ const nextLane = (after: string): string =>
 
 /**
  * A recursive query `found (lane)`: the lanes with rows above a number, in order, and a null at the end. It seeks from
- * lane to lane instead of reading rows and dropping duplicates, so a million deliveries in one lane cost as much as
- * one. PostgreSQL evaluates a recursion only as far as it is read, so a LIMIT bounds the seeks.
+ * lane to lane instead of reading all rows and dropping duplicates, so a million deliveries in one lane cost as much as
+ * one. PostgreSQL evaluates a recursion only as far as its rows are read, so a LIMIT bounds the seeks.
  */
 export const lanesFound = (after: string): string => `found AS (
     SELECT ${nextLane(after)} AS lane UNION ALL SELECT ${nextLane("found.lane")} FROM found WHERE found.lane IS NOT NULL)`;

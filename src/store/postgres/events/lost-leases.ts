@@ -3,13 +3,13 @@ import { numbers, plainWords } from "../driver/sql.ts";
 import type { Runner } from "../driver/database.ts";
 import type { LeasedDelivery } from "./event-rows.ts";
 
-/** Identifies the leases that a claim took, if any: no other claim of this process has this lane and this end. */
+/** Identifies the leases that a claim acquired, if any: no other claim of this process has the same lane and expiry. */
 interface LostClaim {
   readonly lane: number;
   readonly leaseUntil: number;
 }
 
-/** Longer than a lease: until then, a commit that waits for its standby may still be written. */
+/** Longer than a lease, because a commit that waits for its standby may still be written until then. */
 const rememberMs = 600_000;
 
 /** Locks by position, as all statements do. */
@@ -23,17 +23,17 @@ const freeClaimsSql = `${heldSql(`SELECT q.delivery, g.at FROM unnest($1::int[],
   JOIN posthorn.queue q ON q.lane = g.lane AND q.lease_until = g.lease_until AND q.owner = $3`)} held.at::int`;
 
 /**
- * Checks the id, because a position may be reused after a crash, and the first lease token, because that one was
- * leased.
+ * Checks the id, because a position may be reused after a crash, and requires the first lease token, because leases
+ * taken in a commit have it.
  */
 const freeDeliveriesSql = `${heldSql(`SELECT q.delivery, g.at FROM unnest($1::bigint[], $2::uuid[]) WITH ORDINALITY AS g (seq, id, at)
   JOIN posthorn.deliveries d ON d.seq = g.seq AND d.id = g.id
   JOIN posthorn.queue q ON q.delivery = g.seq AND q.lease_token = 1 AND q.owner = $3`)} held.at::int`;
 
 /**
- * Leases of claims and commits whose answer was lost. The server may have written them without our knowing. Until they
- * expire, their deliveries would be stuck, and in an ordered lane later ones would overtake them. So the next claim
- * from the lane releases them first.
+ * Leases of claims and commits whose response was lost. The server may have written them without our knowledge. Until
+ * they expire, their deliveries would be blocked, and in an ordered lane later deliveries would overtake them.
+ * Therefore, the next claim from the lane releases them first.
  */
 export class LostLeases {
   readonly #claims = new Map<LostClaim, number>();
@@ -53,8 +53,9 @@ export class LostLeases {
   }
 
   /**
-   * Called in the transaction of an ordered claim, which has locked the lane: a lost commit is committed by then, or
-   * never. Call the result after the commit; the leases that were found are not looked for again.
+   * Called in the transaction of an ordered claim, which has locked the lane: by then, a commit whose response was lost
+   * is either committed or will never be. Call the result after the commit; the leases that were found are not searched
+   * for again.
    */
   async free(runner: Runner, lanes: readonly number[], processNumber: number): Promise<() => void> {
     const found: (() => void)[] = [];
@@ -82,7 +83,7 @@ export class LostLeases {
   }
 }
 
-/** Only if the outcome is unknown: what was certainly not written needs no lookup. */
+/** Only if the outcome is unknown: a commit that was certainly not written needs no lookup. */
 function note<Lost>(known: Map<Lost, number>, error: unknown, lost: readonly Lost[]): void {
   if (!(error instanceof StoreUnavailableError) || error.outcome !== "unknown") return;
   const forgetAtMs = performance.now() + rememberMs;
@@ -100,7 +101,7 @@ function lostIn<Lost extends { readonly lane: number }>(
   return [...known.keys()].filter(({ lane }) => asked.has(lane));
 }
 
-/** What was found was written, and only once. */
+/** A row that was found was written, and can be written only once. */
 function forget<Lost>(
   known: Map<Lost, number>,
   lost: readonly Lost[],

@@ -2,24 +2,24 @@ import { numbers } from "../driver/sql.ts";
 import type { Transaction } from "../driver/database.ts";
 
 /**
- * Positions per block; the sequences of ../schema.ts count blocks. The unused rest of a commit's last
- * block is lost: positions only have to rise, and below 2^53 there is space for 2^43 blocks.
+ * Number of positions per block; the sequences of ../schema.ts count blocks. The unused rest of a commit's last block
+ * is lost: positions only have to increase, and 2^53 provides space for 2^43 blocks.
  */
 export const blockSize = 1024;
 
-/** Numbers that one commit may assign. */
+/** The numbers that one commit may assign. */
 export interface Numbers {
   readonly nextEvent: () => number;
   readonly nextDelivery: () => number;
-  /** Of the tenant's next event, without gaps. */
+  /** Sequence number of the tenant's next event, without gaps. */
   readonly nextSequence: (tenant: number) => number;
-  /** Sequence numbers that were drawn and not used, by tenant. */
+  /** Number of sequence numbers that were drawn but not used, by tenant. */
   readonly unused: () => ReadonlyMap<number, number>;
 }
 
 /**
- * Draws all numbers of a commit in one statement, and locks the tenants until it ends: numbers without gaps require
- * that. The positions are drawn after the lock, so that later commits of a tenant get higher ones.
+ * Draws all numbers of a commit in one statement, and locks the tenants until the commit ends, because numbers without
+ * gaps require that. The positions are drawn after the lock, so that later commits of a tenant get higher ones.
  */
 export async function drawNumbers(
   transaction: Transaction,
@@ -43,8 +43,8 @@ export async function drawNumbers(
 }
 
 /**
- * Numbers of a commit before they are drawn, relative to what will be drawn: the first event and the first delivery of
- * a block, and the last sequence number of the tenant.
+ * Numbers of a commit before they are drawn, relative to the drawn numbers: to the first event and the first delivery
+ * of a block, and to the last sequence number of the tenant.
  */
 export function relativeNumbers(eventsByTenant: ReadonlyMap<number, number>): Numbers {
   const left = new Map(eventsByTenant);
@@ -69,7 +69,8 @@ export const bumpedSql = `INSERT INTO posthorn.tenant_sequences AS s (tenant, se
 type NumberRow = [kind: number, tenant: number, value: number];
 
 /**
- * Returns the numbers that duplicates did not use. The tenants are still locked, so the higher number was not visible.
+ * Returns the numbers that duplicates did not use. The tenants are still locked, so no other transaction has seen the
+ * higher number.
  */
 export async function giveBackNumbers(
   transaction: Transaction,

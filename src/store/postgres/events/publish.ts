@@ -73,7 +73,7 @@ async function writeNewEvents(
   return { event, delivery, lasts: new Map(rows.map(([, , tenant, last]) => [tenant, last])) };
 }
 
-/** Whether these can be written without reading stored keys or waiting deliveries of ordered lanes. */
+/** Whether these events can be written without reading stored keys or waiting deliveries of ordered lanes. */
 export function areNew(publishes: readonly PublishCommand[]): boolean {
   let deliveries = 0;
   for (const command of publishes) {
@@ -85,7 +85,7 @@ export function areNew(publishes: readonly PublishCommand[]): boolean {
   return publishes.length > 0 && publishes.length <= blockSize && deliveries <= blockSize;
 }
 
-/** The same statement with shifted parameter numbers. */
+/** Returns the statement with shifted parameter numbers. */
 function shifted(sql: string, by: number): string {
   return sql.replaceAll(/\$(\d+)/g, (_, number) => `$${Number(number) + by}`);
 }
@@ -106,7 +106,9 @@ interface Earlier extends EarlierPublish {
   readonly expiresAt: number;
 }
 
-/** The publishes of one commit: reads what the decisions depend on, decides in memory, and collects the rows. */
+/**
+ * The publishes of one commit: reads the data that the decisions depend on, decides in memory, and collects the rows.
+ */
 export class PublishBatch {
   readonly #state: StoreState;
   readonly #transaction: Transaction;
@@ -114,7 +116,7 @@ export class PublishBatch {
   readonly #deliveries: DeliveryRows;
   readonly #events = new EventRows();
   #earlier = new Map<string, Earlier>();
-  /** Ordered lanes with waiting deliveries of others: new deliveries must wait behind them. */
+  /** Ordered lanes with waiting deliveries of other processes; new deliveries must wait behind these. */
   readonly #behindOthers: Set<number>;
 
   constructor(
@@ -122,7 +124,7 @@ export class PublishBatch {
     transaction: Transaction,
     drawn: Numbers,
     deliveries: DeliveryRows,
-    /** Lanes in which this process may hold leases that it does not know of. */
+    /** Lanes in which this process may hold leases without knowing it. */
     lostLanes: ReadonlySet<number>,
   ) {
     this.#state = state;
@@ -132,12 +134,12 @@ export class PublishBatch {
     this.#behindOthers = new Set(lostLanes);
   }
 
-  /** Valid after they are written. */
+  /** Valid after the events are written. */
   get firstEvent(): StoredRow | null {
     return this.#events.first;
   }
 
-  /** Runs commands that need no reads in one statement; the numbers are relative. */
+  /** Runs commands that need no reads in one statement; their numbers are relative. */
   async runAtOnce(commands: readonly PublishCommand[]): Promise<readonly PublishResult[]> {
     const results = commands.map((command) => this.#publish(command));
     const placed = await writeNewEvents(this.#transaction, this.#events, this.#deliveries);
@@ -232,7 +234,7 @@ export class PublishBatch {
     this.#events.addKey(event, tenant, expiresAt);
   }
 
-  /** The tenants are locked, so no other commit can add one of these keys until this one ends. */
+  /** The tenants are locked, so no other commit can add one of these keys until this commit ends. */
   async #readEarlier(keyed: readonly PublishCommand[]): Promise<void> {
     if (keyed.length === 0) return;
     const rows = await this.#transaction.rows<EarlierRow>(
@@ -258,7 +260,7 @@ export class PublishBatch {
     );
   }
 
-  /** In an ordered lane a lease is given only if everything that waits there is leased by this process. */
+  /** In an ordered lane, a lease is granted only if all deliveries that wait there are leased by this process. */
   async #readOrderedLanes(commands: readonly PublishCommand[]): Promise<void> {
     const asked = new Map<number, number>();
     for (const { deliveries } of commands) {
@@ -288,14 +290,14 @@ const partSql = (more: string): string =>
    FROM posthorn.fan_out_parts p JOIN posthorn.events e ON e.seq = p.event ${more}`;
 
 const nextSql = partSql("ORDER BY p.event, p.part LIMIT 1 OFFSET $1");
-/** Locks the part against other writers, and skips it if another process holds it. */
+/** Locks the part against other writers, or skips it if another process has locked it. */
 const lockSql = partSql("WHERE p.event = $1 AND p.part = $2 FOR UPDATE OF p SKIP LOCKED");
 
 /** Upkeep may already have cancelled the waiting deliveries of a deleted webhook. */
 const cancelAgainSql = `UPDATE posthorn.webhooks SET cancel_due = true
   WHERE deleted_at IS NOT NULL AND NOT cancel_due AND id = ANY ($1::text[])`;
 
-/** Stores the parts to be written later, after the events are written. */
+/** Stores the parts that are written later, once the events are written. */
 export async function keepParts(
   transaction: Transaction,
   publishes: readonly PublishCommand[],

@@ -133,7 +133,7 @@ type Row = [
   bodyBytes: number | null,
 ];
 
-/** A delivery after the commands of the batch. */
+/** The state of a delivery after the commands of the batch. */
 interface Subject {
   readonly seq: number;
   readonly tenant: number;
@@ -152,13 +152,13 @@ interface Subject {
   queuePosition: number;
   /** Whether it gets a new queue position. */
   isChanged: boolean;
-  /** Whether at least its retry is recorded. */
+  /** Whether at least the retry of the delivery is recorded. */
   isNoted: boolean;
 }
 
 /**
  * Writes deliveries that wait again. An existing row of `queue` loses its lease. A new row starts above every lease
- * token that the delivery had, so that no former lease owner settles it.
+ * token that the delivery ever had, so that no former lease owner can settle it.
  */
 const retrySql = `WITH given AS (
     SELECT * FROM unnest($1::bigint[], $2::int[], $3::smallint[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[],
@@ -225,7 +225,7 @@ export class RetryBatch {
     if (subject.bodyBytes === null) return { kind: "payload_gone" };
     const { operationId } = command.retry;
     const isDue = waited && dueAt <= at && priority === subject.priority;
-    // Only a bulk operation has to record that it requested what is already due.
+    // If the delivery is already due, only a bulk operation has to record its request.
     if (isDue && operationId === null) return accepted;
     subject.retries = withRetry(subject.retries, { ...command.retry, attemptCount });
     subject.operation = operationId ?? subject.operation;

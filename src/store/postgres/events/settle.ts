@@ -25,9 +25,9 @@ import { plannedEachTime } from "../driver/named-statements.ts";
 import { addToCounters, deadLetterKind, hasFree, hasLeased } from "./lane-counters.ts";
 
 /**
- * The batch, restricted to deliveries that still are the leased ones: after a restore, a position may belong to another
- * delivery. The CASE is for the planner, which estimates that it keeps half of the rows. For a join by position and id
- * it expects a single row, and would compare each row of the batch with all others.
+ * The batch, restricted to deliveries that are still the leased ones, because after a restore a position may belong to
+ * a different delivery. The CASE is for the planner, which estimates that it keeps half of the rows. For a join by
+ * position and id, the planner would expect a single row, and compare each row of the batch with all others.
  */
 const givenSql = `given AS (
     SELECT * FROM unnest($1::int[], $2::bigint[], $3::int[], $4::smallint[], $5::int[], $6::bigint[], $7::bigint[],
@@ -38,7 +38,7 @@ const givenSql = `given AS (
 
 const givenUp = givenUpStates.map((state) => stateCodes.encode[state]).join();
 
-/** The attempts of the written settlements (`done`). */
+/** Inserts the attempts of the written settlements (`done`). */
 const attemptedSql = `attempted AS (
     INSERT INTO posthorn.attempts (delivery, webhook, id, number, outcome, state_unknown, category, status_code,
       response_sample, error_message, duration_ms, scheduled_at, executed_at, next_retry_at, notes)
@@ -53,15 +53,15 @@ const attemptedSql = `attempted AS (
 
 /**
  * Ends or reschedules every delivery whose lease token is current, with its attempt, its dead letter and the counters.
- * A later success keeps the category of the last failure. Returns for each settled row its index in the batch. Also
- * returns its lane if others may continue there: it is ordered, has free deliveries, and this process holds no more of
- * it.
+ * A later success keeps the category of the last failure. Returns the batch index of each settled row. Also returns its
+ * lane if other processes may continue there: the lane is ordered, has unleased deliveries, and this process holds no
+ * other lease in it.
  *
  * A single statement, because settlements are the most frequent writes. The steps read from each other, which orders
  * them. `ended` and `kept` decide by the lease token and lock rows of `queue`. Only the rows that they return are
  * changed in `deliveries` (`done`), and only those get an attempt. Requeues, expiry and cancelling lock in the same
  * order, `queue` first. Rows are found by their keys; `unnest` provides the batch. For small batches the keys are
- * repeated: a cached plan made while the tables were nearly empty would otherwise read an index from end to end when
+ * repeated: otherwise a cached plan created while the tables were nearly empty would read an index from end to end when
  * they are full. For large batches that plan would compare each row with all others.
  *
  * The lookups at the end see the queue as it was before the statement, hence `<> s.delivery`.
@@ -102,7 +102,10 @@ const settleSqlWith = (keyOf: (column: string) => string, more = ""): string => 
     THEN s.lane END
   FROM settled s`;
 
-/** With the statistics of the written settlements; the last parameter holds the batch index of each fact, in order. */
+/**
+ * Also writes the statistics of the written settlements; the last parameter contains the batch index of each fact, in
+ * order.
+ */
 const settledFacts = `,
   ${countedSteps(28, "settled")}`;
 const keyed = (column: string): string => `${column} = ANY ($2) AND `;
@@ -121,8 +124,8 @@ function countedSteps(first: number, from: string): string {
 }
 
 /**
- * The parts of a lease that stay when another process ends the delivery: `late_lease_token` for the report of the lease
- * owner, null when the delivery was free, and `lease_token`, above which a retry continues.
+ * The parts of a lease that are kept when another process ends the delivery. `late_lease_token` is for the report of
+ * the lease owner; null if the delivery was unleased. `lease_token` is the value above which a retry continues.
  */
 export const endedUnder =
   "CASE WHEN q.owner IS NOT NULL THEN q.lease_token END AS late_lease_token, q.lease_token AS lease_token";
@@ -130,8 +133,8 @@ export const endedUnder =
 const isAccepted = `g.state = ${stateCodes.encode.success}`;
 
 /**
- * The same for deliveries that another process ended, which left the queue. A failure leaves the end unchanged; a success
- * settles the dead letter, unless a retry has closed it.
+ * Settles deliveries that another process ended, which have left the queue. A failure leaves the ending unchanged; a
+ * success settles the dead letter, unless a retry has closed it.
  */
 const lateSqlWith = (more = ""): string => `${plannedEachTime}WITH ${givenSql},
   done AS (
@@ -171,20 +174,20 @@ type EndedRow = [
 const written: SettlementResult = { kind: "written" };
 const lost: SettlementResult = { kind: "lost" };
 
-/** Results in the order of the batch, and the lanes in which others may continue. */
+/** The results in the order of the batch, and the lanes in which other processes may continue. */
 export interface SettleResult {
   readonly settled: readonly SettlementResult[];
   readonly freeLanes: readonly number[];
-  /** Indexes of settlements that an earlier commit had written, whose answer was lost. */
+  /** Indexes of settlements that an earlier commit, whose response was lost, had already written. */
   readonly writtenBefore: ReadonlySet<number>;
 }
 
 export interface SettleBatch {
   readonly settlements: readonly Settlement[];
   readonly processNumber: number;
-  /** Whether it was tried before with an unknown outcome, because the connection was lost. */
+  /** Whether a previous attempt had an unknown outcome, because the connection was lost. */
   readonly isInDoubt: (settlement: Settlement) => boolean;
-  /** Null where nothing is counted. */
+  /** Null if nothing is counted. */
   readonly counting: Counting | null;
 }
 
@@ -219,13 +222,16 @@ export async function writeSettlements(runner: Runner, batch: SettleBatch): Prom
 }
 
 /**
- * Whether `writeSettlements` writes the buckets of the batch: only together with a settlement that may hold its lease.
+ * Whether `writeSettlements` writes the buckets of the batch. It does so only together with a settlement that may hold
+ * its lease.
  */
 export function takesRows({ settlements, counting }: SettleBatch): boolean {
   return counting !== null && firstOfEachLease(settlements).length > 0;
 }
 
-/** Writes the reports of lease owners whose delivery was ended by another process. Each reports once. */
+/**
+ * Writes the reports of lease owners whose delivery was ended by another process. Each lease owner reports only once.
+ */
 async function writeLate(
   runner: Runner,
   given: readonly Placed[],
@@ -258,7 +264,7 @@ function countedValues(
   ];
 }
 
-/** Which of these were ended by another process than their lease owner, and their indexes. */
+/** Which of these deliveries were ended by a process other than their lease owner, with their indexes. */
 async function endedMeanwhile(
   runner: Runner,
   given: readonly Placed[],
@@ -284,8 +290,9 @@ async function endedMeanwhile(
 }
 
 /**
- * Writes the state of webhooks; of two states of one webhook the last is kept. Former owners write nothing: the owner
- * epoch has to be the current one, and the webhook must have an owner. In the common lock order, like release.
+ * Writes the state of webhooks; of two states of one webhook, the later one is kept. Former owners write nothing,
+ * because the owner epoch has to be the current one and the webhook must have an owner. Locks in the common order, like
+ * releasing.
  */
 export async function writeWebhookStates(
   runner: Runner,
@@ -322,7 +329,9 @@ export async function writeWebhookStates(
   await runCalls(runner, historyCalls(takenMoves, true));
 }
 
-/** Which of these were written by the try whose answer was lost. The id of an attempt is never reused. */
+/**
+ * Which of these settlements were written by the attempt whose response was lost. The id of an attempt is never reused.
+ */
 async function writtenBefore(runner: Runner, doubtful: readonly Placed[]): Promise<readonly number[]> {
   if (doubtful.length === 0) return [];
   const rows = await runner.rows<[at: number]>(
@@ -352,7 +361,8 @@ interface Placed extends Settlement {
 }
 
 /**
- * The first settlement ends its lease, so a second one with the same lease has lost it. Lease token 0 means no lease.
+ * The first settlement ends its lease, so a second one with the same lease is rejected as lost. Lease token 0 means
+ * that there is no lease.
  */
 function firstOfEachLease(settlements: readonly Settlement[]): readonly Placed[] {
   const first = new Map<string, Placed>();
@@ -400,7 +410,7 @@ function attemptColumns(given: readonly Placed[]): readonly string[] {
   ];
 }
 
-/** The largest number of the column; no lease has it. */
+/** The largest value of the column; no lease has it as token. */
 const leaseTokenMax = 2 ** 31 - 1;
 
 function categoryCode(category: keyof typeof categoryCodes.encode | null): number | null {

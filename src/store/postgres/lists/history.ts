@@ -29,7 +29,7 @@ import type { StoreState } from "../state.ts";
 import { attemptColumns, deliveryColumns, eventColumns, HistoryRows, ofDelivery } from "./history-rows.ts";
 import { DeliverySearches, EventSearches } from "./searches.ts";
 
-/** One row per outcome and category, and a total with `outcome` null. */
+/** One row per outcome and category, and a row of totals whose `outcome` is null. */
 type StatRow = [
   outcome: number | null,
   category: number | null,
@@ -39,7 +39,7 @@ type StatRow = [
   lastAttemptAt: number | null,
 ];
 
-/** As the port promises, statistics read no more than this many attempts. */
+/** Statistics read no more than this many attempts, as the port promises. */
 const attemptsReadMax = 10_000;
 
 async function attemptsOf(state: StoreState, deliveryId: string): Promise<readonly AttemptRecord[]> {
@@ -87,8 +87,8 @@ function summaryOf(rows: readonly StatRow[]): AttemptStats {
 }
 
 /**
- * Waiting deliveries in the lanes of a webhook, up to $2. Two lookups per lane, because each partial index covers one
- * kind of row: free or leased.
+ * Waiting deliveries in the lanes of a webhook, up to $2. There are two lookups per lane, because each partial index
+ * covers one kind of row: unleased or leased.
  */
 const waitingIn = (webhook: string): string => `SELECT f.delivery, f.priority
     FROM posthorn.strings w JOIN posthorn.lanes l ON l.webhook = w.ref CROSS JOIN LATERAL (
@@ -139,7 +139,7 @@ async function backlogOfWebhook(
 const eventsSql = `SELECT ${eventColumns} FROM posthorn.events e`;
 const deliveriesSql = `SELECT ${deliveryColumns} FROM posthorn.deliveries d ${ofDelivery}`;
 
-/** Reads for people, over the maintenance pool. */
+/** Interactive queries, over the maintenance pool. */
 export class PostgresHistory implements HistoryStore {
   readonly #state: StoreState;
   readonly #rows: HistoryRows;

@@ -38,7 +38,7 @@ export function searchConditions(filter: DeliveryFilter, parameters: Parameters)
   };
 }
 
-/** Conditions on events `e`, which have the columns of a window; bodies are looked up. */
+/** Conditions on events `e`, which have the columns of a window; bodies require a lookup. */
 export function eventConditions(filter: EventFilter, parameters: Parameters): readonly string[] {
   const { source, unmatched, dataContains, from, to, eventTypes } = filter;
   const conditions: string[] = [];

@@ -20,7 +20,7 @@ export type Scope =
       readonly owners: readonly number[];
     };
 
-/** The bounds of the rest of a walk; both excluded. */
+/** The remaining range of a scan; both bounds are exclusive. */
 export interface Span<Place = number> {
   readonly above: Place;
   readonly below: Place;
@@ -38,7 +38,8 @@ const columns = `d.seq, d.event, d.created_at, d.due_at, d.first_attempt_at, d.c
   d.format`;
 
 /**
- * `OFFSET 0` keeps each a lookup of one row. Otherwise the planner may start with the attempts, and read all of them.
+ * `OFFSET 0` ensures that each join remains a lookup of one row. Otherwise, the planner may start with the attempts and
+ * read all of them.
  */
 export const withEvent = `CROSS JOIN LATERAL (
   SELECT e.id, e.event_type, e.idempotency_key FROM posthorn.events e WHERE e.seq = d.event OFFSET 0) e`;
@@ -46,9 +47,9 @@ export const withLastAttempt = `LEFT JOIN LATERAL (
   SELECT * FROM posthorn.attempts a WHERE a.delivery = d.seq AND a.number = d.attempt_last OFFSET 0) a ON true`;
 
 /**
- * The next rows of a walk, matching or not. The filter is applied to these rows only, so the cost of a window depends
- * only on its size. Each query is written so that a single index has its order: with an equality instead of the row
- * comparison, the planner may choose to walk through all rows.
+ * The next rows of a scan, whether they match or not. The filter is applied only to these rows, so the cost of a window
+ * depends only on its size. Each query is written so that a single index has its order: with an equality instead of the
+ * row comparison, the planner may choose to scan all rows.
  */
 export function windowSql({ scope, span, rows, order }: Window, parameters: Parameters): string {
   const direction = order === "oldest" ? "ASC" : "DESC";
@@ -115,7 +116,7 @@ export interface SeenWindow<Row, Place = number> {
   readonly matches: readonly Row[];
 }
 
-/** With the creation time of the last row. */
+/** A window that also contains the creation time of the last row. */
 export interface DatedWindow<Row> extends SeenWindow<Row> {
   readonly createdAt: number | null;
 }
@@ -180,7 +181,7 @@ export async function walkWindows<Row extends readonly [place: Place, ...columns
   }
 }
 
-/** The span left by the time range and the previous page; null if it is empty. */
+/** The span that remains after the time range and the previous page; null if it is empty. */
 export async function spanOf(
   maintenance: Transactor,
   search: Pick<DeliverySearch, "after"> & {
@@ -202,7 +203,7 @@ export async function spanOf(
     : { above, below: Math.min(below, after.position) };
 }
 
-/** A server that is busy, or reads from disk, may not finish a large window in time; a small one has to work. */
+/** A busy server, or one that reads from disk, may not finish a large window in time, but a small one has to work. */
 export function unlessItWasMuch(rows: number): (error: unknown) => null {
   return (error) => {
     const isTimeout = error instanceof StoreUnavailableError && codeOf(error.cause) === queryCanceled;
@@ -213,12 +214,12 @@ export function unlessItWasMuch(rows: number): (error: unknown) => null {
 
 const queryCanceled = "57014";
 
-/** After a window that the server did not finish. */
+/** The next window size after a window that the server did not finish. */
 export function fewerRows(rows: number): number {
   return Math.max(rowsMin, Math.floor(rows / 8));
 }
 
-/** Never more than doubled: one quick window says little about the next. */
+/** The size is at most doubled, because one fast window says little about the next. */
 export function nextRows(rows: number, tookMs: number): number {
   const wanted = Math.min(rows * 2, Math.floor((rows * statementGoalMs) / Math.max(tookMs, 1)));
   return Math.min(rowsMax, Math.max(rowsMin, wanted));

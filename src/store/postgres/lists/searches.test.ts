@@ -11,7 +11,7 @@ import { DeliverySearches } from "./searches.ts";
 const canceled = Object.assign(new Error("canceling statement due to statement timeout"), { code: "57014" });
 const rowsOfWindow = (values: readonly unknown[]): number => Number(values[2]);
 
-/** A server that processes a hundred rows in its time limit, and cancels any statement that reads more. */
+/** A server that processes a hundred rows within its time limit and cancels any statement that reads more. */
 class SlowServer {
   readonly windows: number[] = [];
   readonly maintenance = {

@@ -76,7 +76,9 @@ async function readWindow<Row extends readonly [position: number, ...columns: un
   return { looked, reached, createdAt, matches };
 }
 
-/** Searches for people, over the maintenance pool: window by window until the page is full or the budget is spent. */
+/**
+ * Interactive searches, over the maintenance pool: window by window until the page is full or the budget is used up.
+ */
 export class DeliverySearches {
   readonly #state: StoreState;
   readonly #rows: HistoryRows;
@@ -164,7 +166,7 @@ export class DeliverySearches {
     return readWindow(this.#state.maintenance, { seen, found, shown, parameters, isOldestFirst });
   }
 
-  /** Examines waiting deliveries window by window, and keeps those that are due first. */
+  /** Examines waiting deliveries window by window, and keeps those with the earliest due times. */
   async #byNextAttempt(search: DeliverySearch, owner: Owner): Promise<SearchPage<StoredDelivery>> {
     const { limit, after, budget } = search;
     const place = { dueAt: after?.dueAt ?? Number.MIN_SAFE_INTEGER, position: after?.position ?? -1 };
@@ -232,7 +234,7 @@ export class DeliverySearches {
     return { looked, reached, rows: due };
   }
 
-  /** In the order of the given positions. */
+  /** Returns the rows in the order of the given positions. */
   async #read(positions: readonly number[]): Promise<readonly StoredDelivery[]> {
     const rows = await this.#state.maintenance.rows<DeliveryRow>(
       `SELECT ${deliveryColumns} FROM unnest($1::bigint[]) WITH ORDINALITY AS p (seq, place)
@@ -283,13 +285,13 @@ function matchingSql(owner: readonly string[], { onRow, onAttempt, onEvent }: Se
   return `${joins.join(" ")} WHERE ${conditions.join(" AND ")}`;
 }
 
-/** Which events are searched: of a tenant, of a key, or all. */
+/** Which events are searched: those of a tenant, those with a key, or all. */
 interface EventScope {
   readonly tenant: number | null;
   readonly events: readonly number[] | null;
 }
 
-/** Searches events like DeliverySearches searches deliveries. */
+/** Searches events in the same way as `DeliverySearches` searches deliveries. */
 export class EventSearches {
   readonly #state: StoreState;
   readonly #rows: HistoryRows;

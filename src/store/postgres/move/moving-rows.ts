@@ -23,7 +23,7 @@ const arrayTypes: Readonly<Record<MovedKind, string>> = {
   uuid: "uuid[]",
 };
 
-/** Rows column by column, one array literal each, for `unnest`. */
+/** Rows in column form, one array literal per column, for `unnest`. */
 export function columnsOf(part: MovedPart, rows: readonly MovedRow[]): readonly string[] {
   return Object.values(part.columns).map((kind, place) =>
     literals[kind](rows.map((row) => row[place] ?? null)),
@@ -48,12 +48,12 @@ function hex(bytes: Uint8Array): string {
   return `"\\\\x${text}"`;
 }
 
-/** The progress of a move. While the table exists, no process serves from the database. */
+/** The progress of a move. While this table exists, no process uses the database as its store. */
 export const movingTable = "posthorn.moving";
-/** Where the contents moved to. */
+/** Where the contents were moved. */
 const movedTable = "posthorn.moved";
 
-/** Throws StoreMovedError if the database must not be served from. `at` is its address without credentials. */
+/** Throws StoreMovedError if the database must not be used. `at` is its address without credentials. */
 export async function refuseMoved(runner: Runner, at: string): Promise<void> {
   const [found] = await runner.rows<[isMoving: boolean, isMoved: boolean]>(
     `SELECT to_regclass('${movingTable}') IS NOT NULL, to_regclass('${movedTable}') IS NOT NULL`,
@@ -63,7 +63,7 @@ export async function refuseMoved(runner: Runner, at: string): Promise<void> {
   if (to !== null) throw movedAway(at, to);
 }
 
-/** Where the contents moved to; null if they are here. */
+/** Where the contents were moved; null if they were not moved. */
 export async function readMoved(runner: Runner): Promise<MovedTo | null> {
   const [found] = await runner.rows<[isMoved: boolean]>(`SELECT to_regclass('${movedTable}') IS NOT NULL`);
   return found?.[0] === true ? readMark(runner) : null;
@@ -74,7 +74,7 @@ async function readMark(runner: Runner): Promise<MovedTo | null> {
   return row === undefined ? null : { place: row[0], at: row[1] };
 }
 
-/** Records where the contents moved to, or with null that the database is in service again. */
+/** Records where the contents were moved; null records that the database is in service again. */
 export async function markMoved(runner: Runner, to: MovedTo | null): Promise<void> {
   await runner.rows(`CREATE TABLE IF NOT EXISTS ${movedTable} (place text NOT NULL, at bigint NOT NULL)`);
   await runner.rows(`DELETE FROM ${movedTable}`);
@@ -82,7 +82,7 @@ export async function markMoved(runner: Runner, to: MovedTo | null): Promise<voi
   else await runner.rows(`INSERT INTO ${movedTable} VALUES ($1, $2)`, [to.place, to.at]);
 }
 
-/** The rows of a stretch, as a condition on `columns` with the values `$first` and following. */
+/** The rows of a key range, as a condition on `columns` with the values `$first` and following. */
 export function within(
   columns: readonly string[],
   { after, upTo }: Stretch,
@@ -100,7 +100,7 @@ export function within(
   };
 }
 
-/** In the same order as in SQLite. */
+/** Sorts in the same order as SQLite. */
 export function keyColumns({ columns, keyLength }: MovedPart): readonly string[] {
   return Object.entries(columns)
     .slice(0, keyLength)
@@ -123,8 +123,8 @@ export function insertSql({ name, columns }: MovedPart): string {
 }
 
 /**
- * Other tables with rows of the part: removed before it and written after it. `bounds` is replaced by a condition on
- * `d.seq`.
+ * Other tables with rows of the part, which are removed before it and written after it. `bounds` is replaced by a
+ * condition on `d.seq`.
  */
 export const besides: Readonly<
   Record<string, readonly { readonly table: string; readonly insert: string }[]>
@@ -150,7 +150,7 @@ export const besides: Readonly<
   ],
 };
 
-/** No attempt number is used twice, even if earlier attempts were not counted. */
+/** Ensures that no attempt number is used twice, even if earlier attempts were not counted. */
 export const raiseAttemptLast = `UPDATE posthorn.deliveries d SET attempt_last = a.last
   FROM (SELECT delivery, max(number) AS last FROM unnest($1::bigint[], $2::bigint[]) AS g (delivery, number)
         GROUP BY delivery) a
@@ -183,7 +183,7 @@ export const finishing: readonly string[] = [
    UNION ALL SELECT 0, ${deadLetterKind}, tenant, count(*) FROM posthorn.dead_letters GROUP BY tenant`,
 ];
 
-/** Sources of tables that are not read as they are. */
+/** Sources for tables that are not read unchanged. */
 const sources: Readonly<Record<string, string>> = {
   // Skip keys whose event was deleted; they have no effect.
   dedup_keys: `(SELECT * FROM posthorn.dedup_keys k

@@ -10,17 +10,17 @@ import { countPart, fingerprintOf, markMoved, readMoved, readPart } from "./movi
 
 const connectTimeoutMs = 6_000;
 
-/** A database that is moved from: its contents, and whether a process serves from it. */
+/** A database from which a move reads: its contents, and whether a process uses it. */
 export interface PostgresMoveSource extends MoveSource {
   /** The address without credentials. */
   readonly place: string;
-  /** Whether a process of Posthorn is connected. */
+  /** Whether a Posthorn process is connected. */
   isServed(): Promise<boolean>;
   /** The sealed digest key. */
   digestKey(): Promise<Uint8Array | null>;
-  /** Records where the contents moved to, or with null that the database is in service again. */
+  /** Records where the contents were moved; null records that the database is in service again. */
   markMoved(to: MovedTo | null): Promise<void>;
-  /** Where the contents moved to; null if they are here. */
+  /** Where the contents were moved; null if they were not moved. */
   movedTo(): Promise<MovedTo | null>;
 }
 

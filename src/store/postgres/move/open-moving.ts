@@ -47,8 +47,8 @@ export interface PostgresMoveEnd<Rows> {
 }
 
 /**
- * Opens an empty database for a move, or one into which the same move has begun. No process can serve from it before
- * the move is finished. Throws the errors of opening a store, and StoreMovedError.
+ * Opens an empty database for a move, or a database for which the same move has already begun. No process can use it
+ * before the move is finished. Throws the errors of opening a store, and StoreMovedError.
  */
 export async function openPostgresMoveTarget(
   options: Pick<PostgresStoreOptions, "url" | "now" | "masterKeyIds"> & { readonly source: string },
@@ -92,7 +92,7 @@ export async function judgePostgresMoveTarget(url: string, source: string): Prom
   });
 }
 
-/** Deletes what a first start has created, and closes the database for servers. */
+/** Deletes what a first start has created, and marks the database so that no server can use it. */
 async function begin(transaction: Transaction, at: string, source: string): Promise<void> {
   await transaction.rows(
     `CREATE TABLE IF NOT EXISTS ${movingTable} (
@@ -121,7 +121,7 @@ async function refuseFull(runner: Runner, at: string): Promise<void> {
   }
 }
 
-/** Receives everything that another store holds. */
+/** Receives all data of another store. */
 class PostgresMoveTarget implements MoveTarget {
   readonly #database: Transactor;
   readonly #partitions: Partitions;
@@ -175,7 +175,7 @@ class PostgresMoveTarget implements MoveTarget {
     for (const time of months.values()) await this.#partitions.ensureMonthOf(time);
   }
 
-  /** In one transaction, so that a database in service is complete. */
+  /** Runs in one transaction, so that a database in service is complete. */
   async finish(): Promise<void> {
     await this.#database.transaction(async (transaction) => {
       const names = movedParts.map(({ name }) => name);
@@ -184,7 +184,7 @@ class PostgresMoveTarget implements MoveTarget {
       for (const sql of finishing) await transaction.rows(sql);
       await transaction.rows(`DROP TABLE ${movingTable}`);
     });
-    // Otherwise the first statements would be planned for empty tables.
+    // Without ANALYZE, the first statements would be planned for empty tables.
     for (const { name } of movedParts) await this.#database.rows(`ANALYZE posthorn.${name}`);
     await this.#database.rows("ANALYZE posthorn.queue");
   }

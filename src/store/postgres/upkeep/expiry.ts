@@ -14,9 +14,10 @@ import { Sweep, toVisit, type Visit, type VisitRow, windowRows } from "./retenti
 const isFree = "(q.owner IS NULL OR q.lease_until <= $1)";
 
 /**
- * Expires a window of the queue above position $2, found by its primary key, so the cost is that of the window. `seen`
- * and `due` come from the snapshot and may be outdated; `locked` checks again whether a row is free and skips rows that
- * a claim holds. As in a settlement, `queue` is locked before `deliveries`, and the counters come last.
+ * Expires a window of the queue above position $2, found by its primary key, so the cost is proportional to the window.
+ * `seen` and `due` come from the snapshot and may be outdated; `locked` checks again whether a row is unleased and
+ * skips rows that a claim has locked. As in a settlement, `queue` is locked before `deliveries`, and the counters come
+ * last.
  */
 const expireSqlOf = (
   kind: string,
@@ -51,7 +52,7 @@ const expireSql = expireSqlOf("");
 /** Retried deliveries may be below the floor of the sweep, so they are examined separately. */
 const expireRetriedSql = expireSqlOf(" AND retried_at IS NOT NULL");
 
-/** With the first delivery of each webhook, and the number per webhook. */
+/** Also contains the first delivery of each webhook, and the number per webhook. */
 type ExpireRow = [...VisitRow, firsts: string | null, ended: string];
 
 const expiredSql = `SELECT d.id::text, e.id::text, t.string, o.string, w.string, d.attempt_count
@@ -78,8 +79,9 @@ const inLanes = (condition: string, order: string): string =>
       WHERE l.webhook = $1`;
 
 /**
- * Ends waiting deliveries of a webhook, leased or not. Two lookups, because each partial index covers one kind of row,
- * and each with the limit, so that a lane of a million is not read to end a hundred. Locks as above.
+ * Ends waiting deliveries of a webhook, leased or not. There are two lookups, because each partial index covers one
+ * kind of row. Each lookup has the limit, so that a lane with a million rows is not read to end a hundred. The lock
+ * order is the same as in the statements above.
  */
 const cancelSql = `WITH picked AS MATERIALIZED (
     SELECT delivery FROM (${inLanes("q.owner IS NULL", "q.queue_position, q.delivery")}
@@ -125,11 +127,11 @@ export class Expiry {
     return { changed: changed + retried.changed, more: more || hasMore };
   }
 
-  /** Rows that others lock at this moment, to claim or settle them, are left for a later step. */
+  /** Rows that others are locking, to claim or settle them, are left for a later step. */
   async cancelWebhook(step: CancelStep): Promise<StepResult> {
     const { strings, maintenance } = this.#state;
     await strings.lookUp([step.webhookId]);
-    // A webhook that never had a delivery has no number, and null matches nothing.
+    // A webhook that never had a delivery has no number; the resulting null matches no row.
     const webhook = strings.find(step.webhookId);
     return maintenance.transaction(async (transaction) => {
       const [[changed, ended] = [0, "[]"]] = await transaction.rows<[changed: number, ended: string]>(

@@ -1,17 +1,17 @@
 import type { Transaction, Transactor } from "../driver/database.ts";
 import type { RetentionStep } from "./retention.ts";
 
-/** How many months ahead partitions are created. */
+/** Number of months in advance for which partitions are created. */
 const monthsAhead = 2;
 /**
- * Attaching and dropping a partition locks for an instant. If a long reader (a backup) holds the table, all others
- * would queue behind us. So give up soon and try again in the next round.
+ * Attaching and dropping a partition locks for an instant. If a long read (such as a backup) blocks that lock, all
+ * others would queue behind us. Therefore, give up soon and retry in the next round.
  */
 const lockTimeout = "SELECT set_config('lock_timeout', '500ms', true)";
 const partitionLock = "5787800397498404431";
 /**
- * Limit on attempts moved into a late partition, because others wait during the move. A month with more stays in
- * `attempts_rest`.
+ * Maximum number of attempts moved into a late partition, because others wait during the move. A month with more
+ * attempts stays in `attempts_rest`.
  */
 const movedMax = 10_000;
 
@@ -27,7 +27,10 @@ export class Partitions {
     this.#database = database;
   }
 
-  /** Creates missing partitions from the month before a time to some months ahead. Cheap when none is missing. */
+  /**
+   * Creates the missing partitions, from the month before a time to some months in advance. Cheap if no partition is
+   * missing.
+   */
   async ensure(now: number): Promise<void> {
     if (now < this.#madeUntil) return;
     for (let offset = -1; offset <= monthsAhead; offset += 1)
@@ -42,8 +45,8 @@ export class Partitions {
   }
 
   /**
-   * Drops months that are entirely before a time, once no delivery of that age is waiting: dropping costs the same for
-   * any number of rows. Old rows in `attempts_rest` are deleted.
+   * Drops months that are entirely before a time, once no delivery of that age is waiting. Dropping a partition costs
+   * the same for any number of rows. Old rows in `attempts_rest` are deleted.
    */
   async dropBefore(step: RetentionStep): Promise<void> {
     const [oldest] = await this.#database.rows<[createdAt: number]>(
@@ -83,9 +86,9 @@ async function makePartition(transaction: Transaction, from: number, to: number)
   const ofMonth = "posthorn.attempts_rest WHERE executed_at >= $1 AND executed_at < $2";
   const late = await transaction.rows(`SELECT FROM ${ofMonth} LIMIT ${movedMax + 1}`, [from, to]);
   if (late.length > movedMax) return;
-  // Concurrent writes would prevent attaching, and thereby block the start of a server.
+  // Concurrent writes would prevent attaching, and thereby block the startup of a server.
   await transaction.rows("LOCK TABLE posthorn.attempts_rest IN SHARE ROW EXCLUSIVE MODE");
-  // Filled first and attached then, which holds weaker locks than creating it in place.
+  // Filled first and then attached, which takes weaker locks than creating it in place.
   await transaction.rows(`CREATE TABLE posthorn.${name} (LIKE posthorn.attempts INCLUDING ALL)`);
   await transaction.rows(
     `WITH moved AS (DELETE FROM ${ofMonth} RETURNING *)

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Database, Transaction } from "../driver/database.ts";
 import { Sweep, type Visit, windowRows } from "./retention.ts";
 
-/** Answers a sweep's queries, and can lose a transaction while it commits. */
+/** Returns the results of a sweep's queries, and can lose a transaction while it commits. */
 class ScriptedDatabase {
   floor = 0;
   losesNext = false;
@@ -34,7 +34,7 @@ test("a window whose transaction was lost is examined again, before the floor ri
   const database = new ScriptedDatabase();
   const sweep = new Sweep(database as Partial<Database> as Database, "expire");
   const looked: number[] = [];
-  /** Two full windows and an empty one, in which nothing needs a second look. */
+  /** Two full windows and an empty one. No row needs to be read again. */
   const step = () =>
     sweep.step(async (_, above): Promise<Visit> => {
       looked.push(above);

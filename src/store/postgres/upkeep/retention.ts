@@ -5,7 +5,7 @@ import { addToCounters, deadLetterKind } from "../events/lane-counters.ts";
 import type { StoreState } from "../state.ts";
 import type { Partitions } from "./partitions.ts";
 
-/** Positions examined in one step. */
+/** Number of positions examined in one step. */
 export const windowRows = 2_000;
 
 export interface RetentionStep {
@@ -14,8 +14,8 @@ export interface RetentionStep {
 }
 
 /**
- * One window of a table. `seen` has `seq`, `created_at`, `is_due` and `is_left` (a later sweep looks again); `work` are
- * the statements that end in `done`. Parameters: 1 created before, 2 above, 3 limit.
+ * One window of a table. `seen` has `seq`, `created_at`, `is_due` and `is_left` (a later sweep checks the row again);
+ * `work` contains the statements that end in `done`. Parameters: 1 created before, 2 above, 3 limit.
  */
 function windowSql(seen: string, work: string): string {
   return `WITH seen AS MATERIALIZED (${seen}),
@@ -49,8 +49,8 @@ const deliveriesSql = windowSql(
 );
 
 /**
- * An event that got another delivery after it was examined has another count, and stays. Its deduplication key is
- * deleted with it ($4 is now), unless it already refers to another event.
+ * An event that got another delivery after it was examined has a different count, and is kept. Its deduplication key is
+ * deleted with it ($4 is now), unless the key already refers to another event.
  */
 const eventsSql = windowSql(
   `SELECT e.seq, e.created_at, e.requeue_count, true AS is_left, e.created_at < $1
@@ -81,7 +81,7 @@ export class Retention {
   readonly #payloads: Sweep;
   readonly #deliveries: Sweep;
   readonly #events: Sweep;
-  /** History is deleted in two successive sweeps, because an event outlives its deliveries. */
+  /** History is deleted in two sweeps, one after the other, because an event outlives its deliveries. */
   #historyPhase: "deliveries" | "events" = "deliveries";
 
   constructor(state: StoreState, partitions: Partitions) {
@@ -110,7 +110,7 @@ export class Retention {
     return result;
   }
 
-  /** The oldest rows have the lowest numbers. */
+  /** The oldest rows have the lowest numbers, so they are examined first. */
   async forgetAudit(createdBefore: number, limit: number): Promise<StepResult> {
     const rows = await this.#state.maintenance.rows(
       `DELETE FROM posthorn.audit_log WHERE seq IN (SELECT seq FROM posthorn.audit_log ORDER BY seq LIMIT $1)
@@ -147,15 +147,15 @@ export class Retention {
 /** The result of one window of a sweep. */
 export interface Visit {
   readonly changed: number;
-  /** Rows of the window; fewer than requested at the end of the table. */
+  /** Number of rows in the window; fewer than requested at the end of the table. */
   readonly seen: number;
-  /** The last position that was processed; null in an empty window. */
+  /** The last position that was processed; null if the window is empty. */
   readonly reached: number | null;
-  /** The first position up to there that a later sweep has to examine again; null when there is none. */
+  /** The first position up to `reached` that a later sweep has to examine again; null if there is none. */
   readonly firstLeft: number | null;
   /** Whether a row of the window is old enough; rows are roughly ordered by time. */
   readonly anyOld: boolean;
-  /** The step's limit cut the window short. */
+  /** Whether the window ended early because the step reached its limit. */
   readonly full: boolean;
 }
 
@@ -173,12 +173,12 @@ export function toVisit([changed, seen, reached, firstLeft, anyOld, full]: Visit
 }
 
 /**
- * Walks through a table by position, one window per step, until rows are too young, and starts again at the floor. The
- * floor rises over rows that need no second look and is stored in the database, so that a sweep of a long history is
- * short. Two concurrent sweeps are harmless: each row is changed once.
+ * Scans a table by position, one window per step, until rows are too young, and starts again at the floor. The floor rises
+ * over rows that need not be examined again and is stored in the database, so that a sweep of a long history is short.
+ * Two concurrent sweeps are harmless, because each row is changed only once.
  *
- * Commits do not end in the order of their positions. So the floor rises only as far as the last sweep came, and only
- * once all transactions of that time have ended: no row can appear below it afterwards.
+ * Commits do not end in the order of their positions. So the floor rises only as far as the last sweep got, and only once
+ * all transactions of that time have ended: after that, no row can appear below it.
  */
 export class Sweep {
   readonly #database: Transactor;
@@ -190,7 +190,7 @@ export class Sweep {
     this.#name = name;
   }
 
-  /** Processes one window; `visit` handles rows above a position. `more` is false at the end. */
+  /** Processes one window; `visit` handles rows above a position. `more` is false at the end of the sweep. */
   async step(visit: (transaction: Transaction, above: number) => Promise<Visit>): Promise<StepResult> {
     const { place, ...result } = await this.#database.transaction(async (transaction) => {
       const before = this.#place.cursor === null ? await this.#begin(transaction) : this.#place;
@@ -245,13 +245,13 @@ interface Place {
   /** Null between two sweeps. */
   readonly cursor: number | null;
   readonly floor: number;
-  /** Up to here this sweep found nothing that needs a second look. */
+  /** Up to this position, the current sweep found no row that must be examined again. */
   readonly clean: number;
-  /** No row can appear up to here any more. */
+  /** Up to this position, no new row can appear. */
   readonly certain: number;
   /** The `clean` position of the last sweep, and the number of the first transaction that began after it. */
   readonly last: { readonly clean: number; readonly transaction: number };
 }
 
-/** No transaction has this number. */
+/** Greater than every transaction number. */
 const never = Number.POSITIVE_INFINITY;

@@ -34,7 +34,7 @@ test("upkeep returns to rows that were committed after rows with a higher positi
     `INSERT INTO posthorn.dedup_keys SELECT ref, 'key', '${newId()}', NULL, 0 FROM posthorn.strings WHERE string =
       'slow'`,
   );
-  // It has its positions, and waits for another transaction with the same key.
+  // The late publish already has its positions and waits for another transaction with the same key.
   const late = publish(slow, {
     event: { tenantId: "slow", idempotencyKey: "key" },
     dedupUntil: start + hour,
@@ -55,7 +55,7 @@ test("upkeep returns to rows that were committed after rows with a higher positi
 
   await publish(fast);
   const places = `(SELECT floor FROM posthorn.sweeps WHERE name = 'expire') - (SELECT min(delivery) FROM posthorn.queue)`;
-  // The floor rises only after every transaction that was running has ended, and others use the server too.
+  // The floor rises only when every transaction that was running has ended, and other tests use the same server.
   await eventually("the floor is below what waits", {
     ask: async () => {
       await expire(start);

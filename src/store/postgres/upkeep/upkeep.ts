@@ -17,9 +17,9 @@ import { Retention } from "./retention.ts";
 const { pending, failed } = stateCodes.encode;
 
 /**
- * `dueBroughtNear` of domain/due-times.ts, for a window of the queue above position $2. Attempts are looked up only for
- * retries that are not due, and only in future partitions. As in a settlement, `queue` is locked before `deliveries`;
- * rows that are leased or locked are skipped.
+ * Applies `dueBroughtNear` of domain/due-times.ts to a window of the queue above position $2. Attempts are looked up
+ * only for retries that are not due, and only in future partitions. As in a settlement, `queue` is locked before
+ * `deliveries`; rows that are leased or locked are skipped.
  */
 const bringNearSql = `WITH seen AS MATERIALIZED (
     SELECT q.delivery, d.state, d.attempt_count, d.created_at, d.due_at, d.retried_at

@@ -21,7 +21,8 @@ interface PendingWrite {
 }
 
 /**
- * Small writes that callers await one by one: those of one turn of the event loop share a transaction and its flush.
+ * Groups small writes that callers await individually: all writes in one turn of the event loop share a transaction and
+ * its flush.
  */
 class GroupedWrites {
   readonly #connection: Connection;
@@ -31,7 +32,7 @@ class GroupedWrites {
     this.#connection = connection;
   }
 
-  /** Resolves after the commit. `work` throws only for reasons of the store, which affect the whole group. */
+  /** Resolves after the commit. `work` throws only for reasons that concern the store, which affect the whole group. */
   run<Result>(work: () => Result): Promise<Result> {
     return new Promise((resolve, reject) => {
       let result: Result;
@@ -68,15 +69,15 @@ const statements = {
 } as const;
 
 /**
- * Answers are rows, claims are in memory. No other process has the file, so claims end with the process. A forwarded
- * message costs one write, of its answer.
+ * Answers are stored in rows, claims only in memory. No other process uses the file, so claims end with the process. A
+ * forwarded message costs one write, for its answer.
  */
 export class GatewayAnswers implements AnswerStore {
   readonly #connection: Connection;
   readonly #statements: StatementCache;
   readonly #grouped: GroupedWrites;
   readonly #claims = new Map<string, AnswerClaim>();
-  /** Keys whose answers the current transaction writes. */
+  /** Keys whose answers are written in the current transaction. */
   readonly #keeping = new Set<string>();
 
   constructor(connection: Connection) {
@@ -99,7 +100,7 @@ export class GatewayAnswers implements AnswerStore {
       return answerOutcome([held.fingerprint, held.expiresAt, null], fingerprint);
     const row = this.#connection.readOne(() => this.#sql("find").get(key, now));
     if (row !== undefined) return answerOutcome(row as unknown as AnswerRow, fingerprint);
-    // Do not forward a message whose answer could not be written.
+    // A message whose answer could not be written must not be forwarded.
     this.#connection.checkWritable();
     this.#claims.set(key, claim);
     return { kind: "claimed" };
@@ -109,7 +110,7 @@ export class GatewayAnswers implements AnswerStore {
     return this.#grouped.run(() => this.keep(completion));
   }
 
-  /** Only inside a write. False when another call took the key. */
+  /** Only inside a write. Returns false if another call has taken the key. */
   keep({ key, token, fingerprint, expiresAt, result }: AnswerCompletion): boolean {
     if (this.#claims.get(key)?.token !== token || this.#keeping.has(key)) return false;
     this.#sql("keep").run(key, fingerprint, expiresAt, result);
@@ -142,17 +143,20 @@ const bySourceStatements = {
   forget: "DELETE FROM gateway_requests_by_source WHERE source = ? AND id = ?",
 } as const;
 
-/** Filing takes a few milliseconds, and writes several lines of a source per page. */
+/** Adding this many rows to the index takes a few milliseconds, and writes several rows of a source per page. */
 const unfiledMax = 1_024;
 
 /**
- * The index of the gateway's log by source. Filing each line separately would write an index page per line. So lines
- * wait in a queue until there are many, or until a search.
+ * The index of the gateway's log by source. Adding each row to it separately would write one index page per row.
+ * Therefore, rows wait in a queue until there are many, or until a search.
  */
 export class RequestsBySource {
   readonly #connection: Connection;
   readonly #statements: StatementCache;
-  /** Lines since this process last filed; lines left by an earlier process are filed with them. */
+  /**
+   * Number of rows since this process last added rows to the index; rows left by an earlier process are added with
+   * them.
+   */
   #noted = 0;
 
   constructor(connection: Connection) {
@@ -179,7 +183,10 @@ export class RequestsBySource {
     this.#sql("forget").run(sourceId, id);
   }
 
-  /** Called before a search by source. While nothing can be written, searches find the filed lines. */
+  /**
+   * Called before a search by source. If the store is not writable, searches find only the rows that are already in the
+   * index.
+   */
   fileForSearch(): void {
     if (this.#connection.readOne(() => this.#sql("waits").get()) === undefined) return;
     try {
@@ -217,7 +224,7 @@ export class GatewayRequestRows {
     this.#write("add", request);
   }
 
-  /** Writes it with the event that it became. */
+  /** Writes the row together with the event that the request became. */
   put(request: ReceivedRequest): void {
     this.#write("put", request);
   }

@@ -47,7 +47,7 @@ async function folder(t: TestContext): Promise<string> {
 const opened = (dataDir: string): Promise<Store> =>
   openSqliteStore({ dataDir, now: start, pid: process.pid });
 
-/** The times of the found log entries of a source, relative to the start. */
+/** The times of the log entries found for a source, relative to the start. */
 async function foundOf(store: Store, sourceId: string): Promise<readonly number[]> {
   const budget = new SearchBudget({ monotonicMs: () => 0 }, { rowsMax: 100_000, durationMsMax: 1_000 });
   const filter = { ...everyRequest, sourceId };

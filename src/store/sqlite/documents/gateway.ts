@@ -26,7 +26,7 @@ import { cutAt, type SearchSource, type Stretch } from "../lists/search-sources.
 import { walk } from "../lists/search-walk.ts";
 import type { GatewayAnswers, GatewayRequestRows, RequestsBySource } from "./gateway-log.ts";
 
-/** Searches the gateway's log like DeliverySearches searches deliveries. */
+/** Searches the gateway's log in the same way as `DeliverySearches` searches deliveries. */
 class RequestSearches {
   readonly #connection: Connection;
   readonly #statements: StatementCache;
@@ -46,7 +46,7 @@ class RequestSearches {
     return requestPage(this.#read(page.rows), page.next, page.isCutShort);
   }
 
-  /** Skips rows that retention removed in between. */
+  /** Skips rows that retention has removed since the search. */
   #read(ids: readonly string[]): readonly ReceivedRequest[] {
     const request = this.#statements.get(
       `SELECT ${requestColumns("NULL")} FROM gateway_requests WHERE id = ?`,
@@ -58,7 +58,7 @@ class RequestSearches {
   }
 }
 
-/** Reads stretches of one index and examines all their rows: the cost of a stretch is its number of rows. */
+/** Reads ranges of one index and examines all their rows, so the cost of a range is its number of rows. */
 class RequestSource implements SearchSource<string> {
   readonly rowsFirst = 512;
   /** A position before the first row. */
@@ -99,7 +99,7 @@ class RequestSource implements SearchSource<string> {
 
 type SeenRow = readonly [id: string, takes: number];
 
-/** A separate table lists all lines of a source. */
+/** A separate table lists all rows of a source. */
 function isBySource({ rows, owner }: RequestIndex): boolean {
   return rows === null && owner?.column === "source";
 }

@@ -18,8 +18,8 @@ interface Held {
 }
 
 /**
- * Rows are in the file, claims in memory. One process owns the folder, so a claim ends with it. A row without an answer
- * and without a claim was left behind by an earlier process.
+ * Rows are in the file, claims in memory. One process owns the folder, so claims end with the process. A row that has
+ * neither a response nor a claim was left behind by an earlier process.
  */
 export class SqliteIdempotency implements IdempotencyStore {
   readonly #connection: Connection;
@@ -81,7 +81,8 @@ export class SqliteIdempotency implements IdempotencyStore {
   }
 
   /**
-   * The answer of an entry to a call; null when the key may be taken, because it expired or was left behind by a crash.
+   * The response that an entry provides for a call; null if the call may take the key, because the entry expired or was
+   * left behind by a crash.
    */
   #stateOf(row: EntryRow, entry: IdempotencyClaim): IdempotencyState | null {
     const [fingerprint, expiresAt, status, body] = row;

@@ -52,7 +52,7 @@ export class ProblemWriter {
     );
   }
 
-  /** Must follow the settlements of the same commit. */
+  /** Must run after the settlements of the same commit. */
   write(batch: ProblemBatch, settled: readonly SettlementResult[]): readonly ProblemMove[] {
     const facts = problemFactsOf(batch, settled);
     const rows = this.#known(batch, facts);

@@ -32,14 +32,14 @@ import type { StoreState } from "../state.ts";
 type LastRow = [part: number, countedTo: number, counts: Uint8Array];
 
 interface ReadStatements {
-  /** For named tenants and subjects in several buckets: one seek for each. */
+  /** For named tenants and subjects in several buckets: uses one seek for each. */
   readonly named: StatementSync;
   readonly tenants: StatementSync;
   readonly subjects: StatementSync;
   readonly subjectsOf: StatementSync;
 }
 
-/** Stored names: the subjects of each tenant; 0 means all. */
+/** Stored names: the subjects of each tenant; 0 means all subjects. */
 type Named = ReadonlyMap<number, readonly number[]>;
 
 interface Reading {
@@ -98,7 +98,7 @@ export class SqliteStatistics extends StatisticsDocuments implements StatisticsS
     this.#forgetJournal = connection.prepare("DELETE FROM stat_journal WHERE writer = ?");
   }
 
-  /** After a crash: one process has the file, so every writer in the journal is gone. */
+  /** Runs after a crash. Only one process uses the file, so no writer in the journal exists any more. */
   recoverAll(): void {
     let more = true;
     while (more) more = this.#state.connection.write(() => this.#recover(Number.MAX_SAFE_INTEGER).more);
@@ -153,7 +153,7 @@ export class SqliteStatistics extends StatisticsDocuments implements StatisticsS
     return tenant === null ? [] : rows(table.subjectsOf, ...at, tenant);
   }
 
-  /** The names whose rows are wanted; null if they have to be found. */
+  /** The names whose rows are requested; null if they have to be determined. */
   #named({ of }: StatisticsQuery): Named | null {
     return this.#state.connection.read(() => {
       if (of.level === "all") return new Map([[0, [0]]]);
@@ -183,7 +183,7 @@ export class SqliteStatistics extends StatisticsDocuments implements StatisticsS
     return this.#state.connection.write(() => this.#recover(writtenBefore));
   }
 
-  /** A journal holds the facts of a few seconds, so one writer is one portion. */
+  /** A journal contains the facts of a few seconds, so one writer is processed at a time. */
   #recover(writtenBefore: number): StepResult {
     const found = this.#silentWriter.get(writtenBefore) as unknown as [writer: number] | undefined;
     if (found === undefined) return { changed: 0, more: false };
@@ -206,10 +206,10 @@ export class SqliteStatistics extends StatisticsDocuments implements StatisticsS
   }
 }
 
-/** Seeks and rows per turn of the event loop: a millisecond or two. */
+/** Number of seeks and rows per turn of the event loop, which take one or two milliseconds. */
 const readsPerTurn = 500;
 
-/** A bucket of minutes as stored here. */
+/** A bucket of minute statistics as stored here. */
 export interface MinuteRow {
   readonly kind: FactKind;
   readonly start: number;
@@ -221,7 +221,7 @@ export interface MinuteRow {
   readonly counts: Uint8Array;
 }
 
-/** Writes statistics in the transaction of what they count. Only inside a write. */
+/** Writes statistics in the transaction of the changes that they count. Only inside a write. */
 export class StatisticsWriter {
   readonly #state: StoreState;
   readonly #save: Readonly<Record<FactKind, StatementSync>>;

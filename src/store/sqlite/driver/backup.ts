@@ -4,15 +4,15 @@ import { StoreUnavailableError } from "../../../ports/store.ts";
 import { refuseEmptied, storeError } from "./errors.ts";
 import { databaseFile } from "../open.ts";
 
-/** More pages than a file can have, so that the copy is one step. */
+/** More pages than a file can have, so that the copy takes a single step. */
 const everyPage = 2 ** 31 - 1;
 
 /**
  * Copies the store of a data folder into one file while its owner keeps working. Runs in any process, because it only
  * reads.
  *
- * The copy is one step on one snapshot: a backup in several steps restarts whenever another process writes, and never
- * ends under load. During the copy, the owner's WAL cannot shrink. The file appears under its name only when it is
+ * The copy is one step on one snapshot: a backup in several steps restarts whenever another process writes, and would
+ * never end under load. During the copy, the owner's WAL cannot shrink. The file appears under its name only when it is
  * complete.
  */
 export async function backupSqliteStore(dataDir: string, file: string): Promise<void> {

@@ -20,7 +20,8 @@ parentPort?.on("message", (message: "checkpoint" | "close") => {
   try {
     checkpoint.get();
   } catch {
-    // The writer continues without it. Beyond its own limit it checkpoints itself, and reports the same error.
+    // The writer continues without the checkpoint. Beyond its own limit, it runs a checkpoint itself and reports the
+    // same error.
   }
   parentPort?.postMessage("done");
 });

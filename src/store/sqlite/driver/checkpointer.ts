@@ -3,14 +3,14 @@ import { Worker } from "node:worker_threads";
 import type { TransactionListener } from "./connection.ts";
 
 /**
- * Keeps the WAL short without delaying the path of events. A separate thread copies most pages into the database; then
- * the writer copies the few that were added since, which lets the WAL restart.
+ * Keeps the WAL short without delaying event processing. A separate thread copies most pages into the database; then the
+ * writer copies the few that were added since, which lets the WAL restart.
  *
- * The thread starts when the WAL first grows long, so a quiet installation never has it. If it cannot be started or
+ * The thread starts when the WAL first becomes long, so an idle deployment never has it. If it cannot be started or
  * falls behind, SQLite's own checkpoint inside a commit (`walPagesMax` in connection.ts) still bounds the file.
  *
- * Errors here must not fail a caller: all copied data is committed already. After an error (a full disk, a file that
- * cannot be opened) it pauses for some commits and tries again; commits report the same cause.
+ * Errors here must not fail a caller, because all copied data is already committed. After an error (such as a full disk
+ * or a file that cannot be opened) it pauses for some commits and retries; commits report the same cause.
  */
 export class Checkpointer implements TransactionListener {
   readonly #file: string;
@@ -18,7 +18,7 @@ export class Checkpointer implements TransactionListener {
   readonly #finish: StatementSync;
   #worker: Worker | null = null;
   #commits = 0;
-  /** Checks again after this number of commits. */
+  /** Checks again once this number of commits is reached. */
   #restsUntil = 0;
   #running = false;
   #rounds = 0;
@@ -77,7 +77,7 @@ export class Checkpointer implements TransactionListener {
       workerData: { file: this.#file },
     });
     worker.on("message", () => this.#try(() => this.#roundDone()));
-    // "exit" follows.
+    // The "exit" event follows and is handled below.
     worker.on("error", () => undefined);
     worker.on("exit", () => {
       if (this.#worker !== worker) return;
@@ -99,7 +99,7 @@ export class Checkpointer implements TransactionListener {
     this.#finish.get();
   }
 
-  /** Pages of the WAL that are not in the database yet. */
+  /** Number of pages in the WAL that are not in the database yet. */
   #pagesLeft(): number {
     const state = this.#state.get() as { readonly log: number; readonly checkpointed: number };
     return state.log - state.checkpointed;
@@ -112,6 +112,6 @@ const commitsPerLook = 16;
 const commitsOfRest = 256;
 /** 16 MiB with pages of 8 KiB. */
 const pagesPerRound = 2048;
-/** Few enough that the writer copies them in some milliseconds. */
+/** Few enough that the writer copies them in a few milliseconds. */
 const pagesToFinish = 512;
 const roundsMax = 4;

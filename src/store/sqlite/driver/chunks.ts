@@ -1,7 +1,7 @@
 import type { StatementSync } from "node:sqlite";
 import type { Connection } from "./connection.ts";
 
-/** 4,096 rows; the indexes of ../schema.ts contain the same number. */
+/** 4,096 rows per chunk; the indexes of ../schema.ts contain the same number. */
 export const chunkBits = 12;
 export const chunkRows = 2 ** chunkBits;
 
@@ -21,7 +21,7 @@ interface OpenChunk {
 }
 
 /**
- * Creation times by chunk of rows. Listings and upkeep step from chunk to chunk and skip those outside the time range,
+ * Creation times by chunk of rows. Listings and upkeep step from chunk to chunk and skip chunks outside the time range,
  * so neither needs an index on time. Rows are appended, so only the newest chunk of a kind changes: it is kept in
  * memory and written once per transaction.
  */
@@ -96,7 +96,7 @@ export class Chunks {
     else this.#lower.run(createdAt, kind, chunk);
   }
 
-  /** Whether a row may have been created later. */
+  /** Whether any row may have been created after a time. */
   anyCreatedAfter(kind: ChunkKind, time: number): boolean {
     return this.#later.get(kind, time) !== undefined;
   }
@@ -106,7 +106,7 @@ export class Chunks {
     return this.#chunkOf(this.#older, { kind, ...search });
   }
 
-  /** The oldest such chunk at or above `chunk`. */
+  /** The oldest chunk at or above `chunk` that may contain such rows. */
   atOrAbove(kind: ChunkKind, search: TimeRange & { readonly chunk: number }): number | null {
     return this.#chunkOf(this.#newer, { kind, ...search });
   }
@@ -122,7 +122,7 @@ export class Chunks {
     return row === undefined ? null : row[0];
   }
 
-  /** The last position at which a row created before a time can be; 0 when there is none. */
+  /** The last position at which there may be a row created before a time; 0 if there is none. */
   lastSeqBefore(kind: ChunkKind, createdBefore: number): number {
     const row = this.#lastBefore.get(kind, createdBefore) as unknown as [chunk: number] | undefined;
     return row === undefined ? 0 : chunkEnd(row[0]);
@@ -151,7 +151,7 @@ export class Chunks {
   }
 }
 
-/** Not a shift: positions may exceed 32 bits. */
+/** Uses a division instead of a shift, because positions may exceed 32 bits. */
 export function chunkOf(seq: number): number {
   return Math.floor(seq / 2 ** chunkBits);
 }

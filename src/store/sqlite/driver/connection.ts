@@ -4,12 +4,17 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { type DiskSpace, StoreUnavailableError } from "../../../ports/store.ts";
 import { refuseEmptied, storeError } from "./errors.ts";
 
-/** Enough for some groups of commits. With less, small commits would be written and large ones refused alternately. */
+/**
+ * Enough for a few groups of commits. With less, small commits would be written and large ones rejected alternately.
+ */
 const roomBytesMin = 4 << 20;
 /** Copying the pages blocks the event loop, which is acceptable on a full disk. */
 const shrinkEveryMs = 1_000;
 
-/** Free space on the disk of the database. It is checked only after the disk was full, until there is space again. */
+/**
+ * Checks the available space on the disk of the database. The check runs only after the disk was full, until there is
+ * space again.
+ */
 class DiskRoom {
   readonly #folder: string | null;
   readonly #shrink: () => void;
@@ -17,13 +22,16 @@ class DiskRoom {
   /** When the WAL was last emptied for lack of space (monotonic ms). */
   #shrunkAtMs = Number.NEGATIVE_INFINITY;
 
-  /** `file` is null for a database in memory. `shrink` empties the WAL, or does nothing if that is impossible now. */
+  /**
+   * `file` is null for an in-memory database. `shrink` empties the WAL, or does nothing if that is currently
+   * impossible.
+   */
   constructor(file: string | null, shrink: () => void) {
     this.#folder = file === null ? null : dirname(file);
     this.#shrink = shrink;
   }
 
-  /** A write failed because the disk was full. */
+  /** Records that a write failed because the disk was full. */
   ranOut(): void {
     this.#wasFull = true;
   }
@@ -32,8 +40,8 @@ class DiskRoom {
   check(): void {
     if (!this.#wasFull) return;
     if (this.#folder !== null && freeBytes(this.#folder) < roomBytesMin) {
-      // The WAL may be many times larger than the database and would use up all freed space. Copying its pages needs
-      // space only where the database grows.
+      // The WAL may be many times larger than the database and would use up all space that becomes available. Copying
+      // its pages needs space only if the database grows.
       const nowMs = performance.now();
       if (nowMs - this.#shrunkAtMs < shrinkEveryMs) throw diskFull();
       this.#shrunkAtMs = nowMs;
@@ -44,7 +52,7 @@ class DiskRoom {
   }
 }
 
-/** Whether no space is left. SQLite reports that only for writes; elsewhere it is a generic I/O error. */
+/** Whether the disk is full. SQLite reports that only for writes; other operations report a generic I/O error. */
 export function isDiskFull(folder: string): boolean {
   return freeBytes(folder) === 0;
 }
@@ -64,12 +72,17 @@ export function diskSpace(folder: string): DiskSpace | null {
   }
 }
 
-/** Space available to this user. Without an answer assume plenty: a write will show. */
+/**
+ * Space available to this user. If it cannot be determined, assume that there is plenty: a write will fail otherwise.
+ */
 function freeBytes(folder: string): number {
   return diskSpace(folder)?.freeBytes ?? Number.POSITIVE_INFINITY;
 }
 
-/** Prepares each statement on first use and keeps it, by its text. Use it only for a small number of texts. */
+/**
+ * Prepares each statement on first use and caches it by its SQL. The cache is unbounded, so use it only for a small
+ * number of distinct statements.
+ */
 export class StatementCache {
   readonly #connection: { prepare(sql: string): StatementSync };
   readonly #statements = new Map<string, StatementSync>();
@@ -88,22 +101,24 @@ export class StatementCache {
 }
 
 /**
- * Pages of the WAL after which a commit itself copies them into the database: 128 MiB with pages of 8 KiB. Normally the
- * thread of checkpointer.ts keeps it far below. The file can grow beyond while a backup or another reader holds an old
- * snapshot, and shrinks afterwards.
+ * Number of pages of the WAL after which a commit itself copies them into the database: 128 MiB with pages of 8 KiB.
+ * Normally, the thread of checkpointer.ts keeps the WAL far below this. The file can grow larger while a backup or
+ * another reader holds an old snapshot, and shrinks afterwards.
  */
 const walPagesMax = 16_384;
-/** The size to which a longer WAL is cut when it restarts: 32 MiB, twice its usual size under load. */
+/** The size to which a larger WAL is truncated when it restarts: 32 MiB, twice its usual size under load. */
 const walPagesKept = 4_096;
 /**
- * Larger than SQLite's default of 4 KiB: bodies of about a kilobyte fill the pages better and cost fewer system calls.
+ * Larger than SQLite's default of 4 KiB, because bodies of about one kilobyte fill these pages better and cost fewer
+ * system calls.
  */
 const pageSizeBytes = 8192;
 const cacheKib = 65_536;
 
 /**
- * The only connection of the store. Statements are prepared once and kept. Every read and write goes through `read` or
- * `write`, so that a refused statement leaves no open transaction, and no memory that differs from the file.
+ * The only connection of the store. Statements are prepared once and cached. Every read and write goes through `read`
+ * or `write`, so that a rejected statement leaves no open transaction, and the data in memory never differs from the
+ * file.
  */
 export class Connection {
   readonly db: DatabaseSync;
@@ -123,7 +138,7 @@ export class Connection {
       try {
         truncate.get();
       } catch {
-        // Another connection is reading, so the database would have to grow; the next check tries again.
+        // Another connection is reading, so the database would have to grow; the next check retries.
       }
     });
     this.#begin = db.prepare("BEGIN IMMEDIATE");
@@ -143,7 +158,7 @@ export class Connection {
     this.#listeners.push(listener);
   }
 
-  /** Runs `work` in one durable transaction: all of it is applied, or nothing, in the file and in memory. */
+  /** Runs `work` in one durable transaction: either all changes are applied or none, in the file and in memory. */
   write<Result>(work: () => Result): Result {
     this.checkWritable();
     let result: Result;
@@ -174,7 +189,7 @@ export class Connection {
     }
   }
 
-  /** Like `read`, for a single statement, which is its own snapshot. */
+  /** Like `read`, but for a single statement, which needs no transaction for its snapshot. */
   readOne<Result>(work: () => Result): Result {
     this.#ready();
     try {
@@ -185,14 +200,14 @@ export class Connection {
   }
 
   /**
-   * Throws after damage was found in any read or write: later writes may be lost with the rest, or make it worse. Reads
-   * are still tried, so that users see what is there.
+   * Throws if damage was found in any read or write, because later writes may be lost with the rest, or increase the
+   * damage. Reads are still attempted, so that users can see the remaining data.
    */
   check(): void {
     if (this.#damage !== null) throw this.#damage;
   }
 
-  /** Throws if a write would certainly be refused. */
+  /** Throws if a write is certain to be rejected. */
   checkWritable(): void {
     this.#ready();
     this.check();
@@ -227,7 +242,7 @@ export class Connection {
   #rollBack(): void {
     this.#endTransaction();
     for (const listener of this.#listeners) listener.afterRollback?.();
-    // Reading the file again may fail for the same reason as the write did, so it is left to the next call.
+    // Reading the file again may fail for the same reason as the write, so the next call does it.
     this.#stale = true;
   }
 
@@ -245,15 +260,15 @@ export class Connection {
 export interface TransactionListener {
   /** Writes data that was accumulated in memory. */
   readonly beforeCommit?: () => void;
-  /** Must not throw: the transaction is committed, so the call has succeeded. */
+  /** Must not throw, because the transaction is already committed and the call has succeeded. */
   readonly afterCommit?: () => void;
   /** Undoes changes that cannot be read from the file again. Must not throw. */
   readonly afterRollback?: () => void;
-  /** Drops the cache and reads it again. */
+  /** Drops the cached data and reads it again. */
   readonly reload?: () => void;
 }
 
-/** Opens the file with the settings that the port's promises require. */
+/** Opens the file with the settings that the guarantees of the port require. */
 export function openDatabase(
   file: string,
   busyTimeoutMs: number,
@@ -265,20 +280,21 @@ export function openDatabase(
   const isNew = !existsSync(file);
   const db = new DatabaseSync(file, {
     timeout: busyTimeoutMs,
-    // Each table is written in one place, and the steps that remove history would violate foreign keys.
+    // Foreign keys are not enforced: each table is written in one place, and the steps that remove history would
+    // violate them.
     enableForeignKeyConstraints: false,
   });
   try {
     inspect(db);
     db.exec(`PRAGMA page_size = ${pageSizeBytes}`);
     db.exec("PRAGMA journal_mode = WAL");
-    // FULL, not NORMAL: an answered publish must survive a power failure.
+    // FULL instead of NORMAL, because an acknowledged publish must survive a power failure.
     db.exec("PRAGMA synchronous = FULL");
     db.exec(`PRAGMA wal_autocheckpoint = ${walPagesMax}`);
     db.exec(`PRAGMA journal_size_limit = ${walPagesKept * pageSizeBytes}`);
     db.exec(`PRAGMA cache_size = -${cacheKib}`);
     db.exec("PRAGMA temp_store = MEMORY");
-    // An I/O error behind a memory map kills the process instead of failing a call.
+    // With a memory map, an I/O error would kill the process instead of failing a call.
     db.exec("PRAGMA mmap_size = 0");
     return db;
   } catch (error) {

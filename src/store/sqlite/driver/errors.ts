@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { StoreUnavailableError, type StoreTrouble } from "../../../ports/store.ts";
 
-/** Another process owns the data folder. Two writers would each rely on leases that the other does not know. */
+/** Another process owns the data folder. With two writers, each would rely on leases that the other cannot see. */
 export class DataFolderInUseError extends Error {
   override readonly name = "DataFolderInUseError";
   readonly dataDir: string;
@@ -14,7 +14,7 @@ export class DataFolderInUseError extends Error {
   }
 }
 
-/** The file is a database, but not one of Posthorn. */
+/** The file is a database, but not a Posthorn database. */
 export class ForeignDatabaseError extends Error {
   override readonly name = "ForeignDatabaseError";
 
@@ -25,7 +25,7 @@ export class ForeignDatabaseError extends Error {
 
 /**
  * Throws EmptiedDatabaseError if the database file is empty, or missing while its WAL exists. Called before every
- * opening: SQLite takes an empty file for a new database, and deletes the WAL with the last commits.
+ * opening, because SQLite treats an empty file as a new database and deletes the WAL, which contains the last commits.
  */
 export function refuseEmptied(file: string): void {
   const bytes = bytesOf(file);
@@ -39,7 +39,7 @@ function bytesOf(file: string): number | null {
   return statSync(file, { throwIfNoEntry: false })?.size ?? null;
 }
 
-/** The file was emptied or removed. Nothing was opened, so the rest is untouched. */
+/** The file was emptied or removed. Nothing was opened, so the remaining files are unchanged. */
 class EmptiedDatabaseError extends Error {
   override readonly name = "EmptiedDatabaseError";
 
@@ -48,7 +48,7 @@ class EmptiedDatabaseError extends Error {
     super(
       walBytes > 0
         ? `${file} ${what}, although ${file}-wal still holds ${walBytes} bytes of its last changes. Opening it would ` +
-            "discard them: copy the folder first, then bring the file back or restore a backup"
+            "discard them: copy the folder first, then restore the file or a backup"
         : `${file} ${what}: it was emptied by something else, or a first start ended before it wrote anything. Restore a ` +
             "backup; if this is a new installation, delete the file",
     );
@@ -57,7 +57,7 @@ class EmptiedDatabaseError extends Error {
 
 /**
  * SQLite's primary result codes that are not the caller's fault. The engine may retry, or an operator has to act; the
- * statement or transaction left nothing behind.
+ * statement or transaction had no effect.
  */
 const unavailable: ReadonlyMap<number, readonly [text: string, trouble: StoreTrouble]> = new Map([
   [5, ["the database is locked by another process", "away"]],
@@ -70,10 +70,10 @@ const unavailable: ReadonlyMap<number, readonly [text: string, trouble: StoreTro
   [14, ["the database file cannot be opened", "away"]],
   [15, ["locking protocol failure", "away"]],
   [22, ["the file system lacks a required feature", "away"]],
-  [26, ["the database is damaged: its first page is not one", "damaged"]],
+  [26, ["the database is damaged: its first page is not valid", "damaged"]],
 ]);
 
-/** Turns errors of node:sqlite into the port's error; anything else is a bug and passes through. */
+/** Converts errors of node:sqlite to the port's error; any other error is a bug and is not converted. */
 export function storeError(error: unknown): unknown {
   if (!(error instanceof Error) || !("code" in error)) return error;
   if (error.code === "ERR_INVALID_STATE")

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { DataFolderInUseError } from "./errors.ts";
 
-/** Proof that only this process owns a data folder. */
+/** Proof that no other process owns a data folder. */
 export interface OwnerLock {
   /** Safe to call twice. */
   release(): void;
@@ -36,7 +36,7 @@ export function takeOwnerLock(dataDir: string, pid: number): OwnerLock {
   };
 }
 
-/** Whether a process owns the folder now. Changes nothing in it. */
+/** Whether a process currently owns the folder. Does not change any file in it. */
 export function isOwned(dataDir: string): boolean {
   if (!existsSync(lockFile(dataDir))) return false;
   const lock = new DatabaseSync(lockFile(dataDir), { readOnly: true, timeout: 0 });
@@ -68,7 +68,7 @@ function writePid(file: string, pid: number): void {
   }
 }
 
-/** The owner writes it right after locking, so it can be missing or old for an instant: it is only a hint. */
+/** The owner writes the pid right after locking, so it can be missing or outdated for an instant. It is only a hint. */
 function readPid(file: string): number | null {
   try {
     const pid = Number.parseInt(readFileSync(file, "utf8"), 10);

@@ -6,7 +6,7 @@ import type { Connection } from "./connection.ts";
 
 type Bound = string | number | Uint8Array | null;
 
-/** Statements are prepared on first use: most deployments use few of the document stores. */
+/** Statements are prepared on first use, because most deployments use only a few of the document stores. */
 export class SqliteSql extends Sql {
   readonly #connection: Connection;
   readonly #prepared = new Map<StatementText, StatementSync>();
@@ -39,7 +39,7 @@ export class SqliteSql extends Sql {
     });
   }
 
-  /** Runs statements in the transaction of the caller. Only inside a write. */
+  /** Runs statements in the caller's transaction. Only inside a write. */
   within(calls: readonly Call[]): readonly Rows[] {
     return calls.map((each) => this.#rows(each));
   }
@@ -65,7 +65,7 @@ function toBound(value: Value): Bound {
   return jsonOf(value);
 }
 
-/** Halves of surrogate pairs become U+FFFD, as in a parameter that is a text. */
+/** Halves of surrogate pairs become U+FFFD, as in a text parameter. */
 function jsonOf(list: readonly unknown[]): string {
   return JSON.stringify(list, (_, value: unknown) =>
     typeof value === "string" ? value.toWellFormed() : value,

@@ -6,7 +6,7 @@ import type { Connection } from "./connection.ts";
 /** Bounds memory if a client keeps inventing event types; the tables are read again on the next use. */
 const cachedMax = 200_000;
 
-/** Strings that repeat in many rows, stored once in `strings` and referred to by number. */
+/** Strings that repeat in many rows. They are stored once in `strings` and referenced by number. */
 export class StringTable {
   readonly #find: StatementSync;
   readonly #read: StatementSync;
@@ -60,13 +60,13 @@ export class StringTable {
   }
 }
 
-/** A lane as stored. `ordered` lanes are in order of position, others by priority and due time. */
+/** A lane as stored. Deliveries in `ordered` lanes are sorted by position, in other lanes by priority and due time. */
 export interface StoredLane {
   readonly ref: number;
   readonly webhook: number;
   readonly ordered: boolean;
   readonly ordering: OrderingGuarantee;
-  /** 0 when the lane holds every type. */
+  /** 0 if the lane contains all types. */
   readonly eventType: number;
 }
 
@@ -78,7 +78,10 @@ export class Lanes {
   readonly #read: StatementSync;
   readonly #insert: StatementSync;
   readonly #byRef = new Map<number, StoredLane>();
-  /** Lanes without an event type by ordering, then webhook: the common case needs one lookup and builds no key. */
+  /**
+   * Lanes without an event type, keyed by ordering, then by webhook. The common case needs one lookup and no composite
+   * key.
+   */
   readonly #whole = new Map<string, Map<string, StoredLane>>();
 
   constructor(connection: Connection, strings: StringTable) {
@@ -148,7 +151,7 @@ export class Lanes {
   }
 }
 
-/** An ordering never equals `:` and a type, so the two kinds of names cannot collide. */
+/** An ordering never contains `:`, so the two kinds of names cannot collide. */
 function cacheName(key: LaneKey): string {
   return key.eventType === null ? key.ordering : `${key.ordering}:${key.eventType}`;
 }

@@ -16,7 +16,7 @@ import type { StoreState } from "../state.ts";
 import type { EntryRow, LaneEntry } from "./lane-queue.ts";
 
 type HeadRow = [priority: number, dueAt: number, state: number];
-/** The result being filled; `more` and `nextDueAt` as in the port. */
+/** The result while it is being filled; `more` and `nextDueAt` are defined in the port. */
 interface ClaimDraft {
   readonly deliveries: ClaimedDelivery[];
   readonly more: Record<Priority, boolean>;
@@ -24,8 +24,8 @@ interface ClaimDraft {
 }
 
 /**
- * Takes leases. A claim reads one stretch of the lane, from its head, and stops as soon as it has enough, so deliveries
- * further back cost nothing. It skips leased ones, of which there are as many as the engine holds of this lane.
+ * Takes leases. A claim reads one range of the lane, from its head, and stops as soon as it has enough, so deliveries
+ * further back cost nothing. It skips leased deliveries; their number is bounded by what the engine holds of this lane.
  */
 export class Claimer {
   readonly #state: StoreState;
@@ -54,7 +54,7 @@ export class Claimer {
     }
   }
 
-  /** The due time of the first free delivery in these lanes; null if there is none. */
+  /** The due time of the first unleased delivery in these lanes; null if there is none. */
   oldestDue(lanes: readonly LaneKey[]): number | null {
     const dues = this.#state.connection.read(() =>
       lanes.flatMap((key) => {
@@ -100,7 +100,7 @@ export class Claimer {
   #claimByDueTime(work: LaneWork): void {
     for (const priority of priorityCodes.decode) {
       const tier = priorityCodes.encode[priority];
-      // Counts all lanes, but most stores use one priority, and then two thirds of the seeks are saved.
+      // `waiting` counts all lanes. Most stores use only one priority, so this check saves two thirds of the seeks.
       if (this.#state.counters.waiting[tier as 0 | 1 | 2] > 0) this.#claimTier(work, priority);
     }
   }
@@ -122,7 +122,7 @@ export class Claimer {
       if (isFull(work)) {
         if (this.#waitingHead({ lane: work.lane.ref, queuePosition, seq }) === null) continue;
         draft.more[priority] = true;
-        // One seek past all due deliveries.
+        // A single seek past all due deliveries.
         for (const [, later] of this.#free(inLane(work), {
           from: dueMax + 1,
           to: base + tierSpan - 1,
@@ -157,7 +157,7 @@ export class Claimer {
     }
   }
 
-  /** Entries of the lane that are neither leased nor known to be spent, in order. */
+  /** Entries of the lane, in order, that are neither leased nor marked as spent. */
   *#free(
     looking: { readonly lane: StoredLane; readonly now: number },
     stretch: { readonly from: number; readonly to: number; readonly wanted: number },
@@ -179,7 +179,7 @@ export class Claimer {
     }
   }
 
-  /** The delivery of an entry; null for an entry left by a crash whose delivery ended or was deleted. */
+  /** The delivery of an entry; null if a crash left the entry behind after its delivery had ended or was deleted. */
   #waitingHead(entry: LaneEntry): HeadRow | null {
     const row = this.#head.get(entry.seq) as unknown as HeadRow | undefined;
     if (row !== undefined && row[2] <= waitingMax) return row;
@@ -206,7 +206,7 @@ export class Claimer {
     work.draft.deliveries.push(toClaimedDelivery(row, 0, lease, strings));
   }
 
-  /** With the names that a claim already knows. */
+  /** Uses the names that the claim already has. */
   #claimedRow({ request, webhookTenant }: LaneWork, seq: number): ClaimedRow | undefined {
     const row = this.#row.get(seq) as unknown as unknown[] | undefined;
     if (row === undefined) return undefined;
@@ -220,10 +220,10 @@ export class Claimer {
 interface LaneWork {
   readonly lane: StoredLane;
   readonly request: ClaimRequest;
-  /** Tenant of the lane's webhook; null when the webhook does not exist. */
+  /** Tenant of the lane's webhook; null if the webhook does not exist. */
   readonly webhookTenant: string | null;
   readonly draft: ClaimDraft;
-  /** Every lease of the call, to be released if a later lane fails. */
+  /** All leases of the call, which are released if a later lane fails. */
   readonly granted: number[];
   bodyBytes: number;
 }

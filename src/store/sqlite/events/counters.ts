@@ -18,11 +18,11 @@ type CountersRow = [
 ];
 
 /**
- * Counters and the last positions, kept in memory and written once per transaction, whatever its size. Rows are never
- * counted: a million waiting deliveries cost as much as none.
+ * Counters and the last positions, kept in memory and written once per transaction, regardless of its size. Rows are
+ * never counted, so a million waiting deliveries cost as much as none.
  */
 export class Counters {
-  /** By priority code. */
+  /** Number of waiting deliveries, by priority code. */
   readonly waiting: [number, number, number] = [0, 0, 0];
   eventLast = 0;
   deliveryLast = 0;
@@ -39,7 +39,7 @@ export class Counters {
   #changed = false;
   #freshFloor = 1;
 
-  /** `freshFirst` returns the oldest delivery that waits outside the lane index. */
+  /** `freshFirst` returns the oldest delivery that waits but is not in the lane index. */
   constructor(connection: Connection, freshFirst: () => number | null) {
     this.#freshFirst = freshFirst;
     this.#read = connection.prepare(
@@ -60,7 +60,7 @@ export class Counters {
     connection.join({ beforeCommit: () => this.#flush(), reload: () => this.#load() });
   }
 
-  /** As of the last commit, no waiting delivery below this position is missing from the lane index. */
+  /** A bound as of the last commit: every waiting delivery below this position is in the lane index. */
   get freshFloor(): number {
     return this.#freshFloor;
   }

@@ -35,14 +35,14 @@ import { DeliveryWriter, FanOut, PublishWriter } from "./publish.ts";
 import { RequeueWriter, RetryWriter } from "./retry.ts";
 import { SettleWriter } from "./settle.ts";
 
-/** `queuePositionIn` for a stored row, where `ordered` is an SQL expression. */
+/** SQL that computes `queuePositionIn` for a stored row, where `ordered` is an SQL expression. */
 function queuePositionSql(ordered: string): string {
   return `CASE WHEN ${ordered} THEN coalesce(order_position, seq) ELSE priority * ${tierSpan} + min(max(due_at, 0), ${tierSpan - 1}) END`;
 }
 
 /**
- * The path of events. A delivery that is leased as it is written ("fresh") gets no position in its lane, and never does
- * when its first request succeeds, which saves two writes in the common case. It gets one when it is released or
+ * Event processing. A delivery that is leased on insertion ("fresh") gets no position in its lane. If its first request
+ * succeeds, it never needs one, which saves two writes in the common case. It gets a position when it is released or
  * rescheduled, when its lease expires, or, after a crash, when the store is opened.
  */
 export class SqliteDeliveries implements DeliveryStore {
@@ -114,7 +114,8 @@ export class SqliteDeliveries implements DeliveryStore {
       const moves = problemMoves.length > 0 && { problemMoves };
       const result = { publishes, requeues, retries, settled, ...moves };
       if (batch.statistics !== undefined) this.#statistics.write(batch.statistics, result);
-      // SQLite writes nothing for a transaction without changes, so it would not detect that it cannot write.
+      // SQLite writes nothing for a transaction without changes, so an empty transaction would not detect that the
+      // store is not writable.
       if (isEmpty(batch)) this.#state.counters.touch();
       return result;
     });
@@ -187,14 +188,14 @@ export class SqliteDeliveries implements DeliveryStore {
     });
   }
 
-  /** Puts fresh deliveries with expired leases into their lanes, so that others can claim them. */
+  /** Adds fresh deliveries with expired leases to their lanes, so that they can be claimed. */
   endExpiredLeases(now: number): void {
     this.#enterLanes(this.#state.leases.freshExpired(now));
   }
 
   /**
-   * After a crash, deliveries leased as they were written are in no lane. Examines only rows above the floor, which the
-   * last commit set to the oldest of them.
+   * After a crash, deliveries that were leased on insertion are in no lane. Examines only rows above the floor, which
+   * the last commit set to the position of the oldest of these deliveries.
    */
   recover(): void {
     const { connection, counters } = this.#state;
@@ -256,7 +257,7 @@ type Row = [
   webhook: number,
 ];
 
-/** Ends deliveries on a user's request. Only inside a write. */
+/** Ends deliveries at a user's request. Only inside a write. */
 export class HandEndings {
   readonly #state: StoreState;
   readonly #statistics: Pick<StatisticsWriter, "writeEnded">;

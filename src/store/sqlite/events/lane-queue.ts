@@ -11,18 +11,21 @@ export interface LaneEntry {
 
 export type EntryRow = [seq: number, queuePosition: number];
 
-/** Spent entries of a lane that are removed together: they are adjacent, so this costs one page instead of one each. */
+/**
+ * Number of spent entries of a lane that are removed together. They are adjacent, so removing them together writes one
+ * page instead of one page each.
+ */
 const spentPerLane = 16;
-/** Limit over all lanes; beyond it all are removed, in the order of the lanes. */
+/** Limit over all lanes; if it is exceeded, all spent entries are removed, in the order of the lanes. */
 const spentMax = 8192;
 
 /**
  * The waiting deliveries of every lane in claim order.
  *
- * An entry is removed some time after its delivery has ended: removing the heads of a hundred lanes with every commit
- * would rewrite a hundred pages. Until then it is "spent". In memory it is marked as such; after a crash its delivery
- * shows it, because it no longer waits. So an entry is only a hint, and the delivery's row decides. But every waiting
- * delivery with a queue position has an entry.
+ * An entry is removed some time after its delivery has ended, because removing the heads of a hundred lanes with every
+ * commit would rewrite a hundred pages. Until then the entry is "spent". It is marked as spent in memory; after a crash, the
+ * delivery's row shows it, because the delivery no longer waits. So an entry is only a hint, and the delivery's row
+ * decides. However, every waiting delivery with a queue position has an entry.
  */
 export class LaneQueue {
   readonly #insert: StatementSync;
@@ -30,12 +33,12 @@ export class LaneQueue {
   readonly #entries: StatementSync;
   readonly #nextLane: StatementSync;
   readonly #state: StatementSync;
-  /** Lane to publish position to queue position, including those of the current transaction. */
+  /** Maps lane to publish position to queue position. Includes entries of the current transaction. */
   readonly #spent = new Map<number, Map<number, number>>();
   #spentCount = 0;
-  /** Of the current transaction. */
+  /** Entries that the current transaction has marked as spent. */
   #spending: LaneEntry[] = [];
-  /** Of the current transaction: spent entries whose deliveries wait again. */
+  /** Spent entries whose deliveries wait again because of the current transaction. */
   #revived: LaneEntry[] = [];
   #swept: readonly number[] = [];
 
@@ -44,7 +47,8 @@ export class LaneQueue {
     this.#remove = connection.prepare(
       "DELETE FROM lane_entries WHERE lane = ? AND queue_position = ? AND delivery = ?",
     );
-    // With a bare `LIMIT ?` SQLite plans the statement on every call, as the plan may depend on the limit: 3 µs.
+    // With a bare `LIMIT ?`, SQLite plans the statement on every call, which takes 3 µs, because the plan may depend on
+    // the limit.
     this.#entries = connection.prepare(
       `SELECT delivery, queue_position FROM lane_entries WHERE lane = ? AND (queue_position, delivery) > (?, ?) AND
         queue_position <= ?
@@ -76,7 +80,10 @@ export class LaneQueue {
     this.#spending.push(entry);
   }
 
-  /** An ended delivery waits again: removes the entry that its end may have left, marked as spent or not. */
+  /**
+   * An ended delivery waits again: removes the entry that its end may have left behind, whether it is marked as spent
+   * or not.
+   */
   revive(entry: LaneEntry): void {
     this.remove(entry);
     const queuePosition = this.#spent.get(entry.lane)?.get(entry.seq);
@@ -96,7 +103,7 @@ export class LaneQueue {
     return this.#spent.get(lane)?.has(seq) === true;
   }
 
-  /** How many entries of the lane a scan may have to skip. */
+  /** Maximum number of entries of the lane that a scan may have to skip. */
   spentIn(lane: number): number {
     return this.#spent.get(lane)?.size ?? 0;
   }
@@ -107,7 +114,7 @@ export class LaneQueue {
     return rows as unknown as readonly EntryRow[];
   }
 
-  /** The next lane with waiting deliveries; seeks from lane to lane, however many there are. */
+  /** The next lane with waiting deliveries. Seeks from lane to lane, regardless of how many deliveries there are. */
   laneAfter(lane: number): number | null {
     for (let next = this.#seekLane(lane); ; next = this.#seekLane(next)) {
       if (next === null || this.#holdsWaiting(next)) return next;
@@ -148,7 +155,7 @@ export class LaneQueue {
     }
   }
 
-  /** Only among the lanes of this transaction; others did not grow. */
+  /** Checks only the lanes of this transaction, because the others did not grow. */
   #fullLanes(): ReadonlySet<number> {
     const full = new Set<number>();
     for (const { lane } of this.#spending) if (this.spentIn(lane) >= spentPerLane) full.add(lane);

@@ -1,12 +1,12 @@
 import type { TransactionListener } from "../driver/connection.ts";
 
-/** The owner of a waiting delivery's lease, and its end. */
+/** The owner of a waiting delivery's lease, and when the lease ends. */
 export interface LeaseRecord {
   readonly leaseToken: number;
   readonly until: number;
   readonly lane: number;
   readonly priority: number;
-  /** Its queue position; null when it was leased as it was written ("fresh") and has none. */
+  /** The queue position of the delivery; null if it was leased on insertion ("fresh") and has no position. */
   readonly queuePosition: number | null;
 }
 
@@ -20,7 +20,7 @@ class LeaseTable {
   #rowsUsed = 0;
   #leaseTokens = new Float64Array(256);
   #untils = new Float64Array(256);
-  /** NaN without a queue position. */
+  /** NaN if there is no queue position. */
   #queuePositions = new Float64Array(256);
   #lanes = new Uint32Array(256);
   #priorities = new Uint8Array(256);
@@ -111,10 +111,10 @@ class LeaseTable {
 }
 
 /**
- * Leases are in memory: one process owns the folder, so none survives a restart and a claim writes nothing.
+ * Leases are in memory: one process owns the folder, so no lease survives a restart and a claim writes nothing.
  *
- * Fresh ones are kept separately, because the engine's buffers bound their number, and because the oldest of them
- * determines how far back the next start has to look.
+ * Leases that are taken on insertion ("fresh") are stored separately: the engine's buffers limit their number, and the
+ * oldest one determines how far back the next startup must scan.
  */
 export class Leases {
   readonly #fresh = new LeaseTable();
@@ -127,7 +127,7 @@ export class Leases {
   #freshUntilMin = Number.POSITIVE_INFINITY;
   /** Changes of the current transaction, newest last; undone when it fails. */
   #journal: JournalEntry[] = [];
-  /** The same for `#ended`, with the previous token. */
+  /** Changes of `#ended` in the current transaction, with the previous token. */
   #endedJournal: { readonly seq: number; readonly before: number | undefined }[] = [];
 
   readonly listener: TransactionListener = {
@@ -139,7 +139,7 @@ export class Leases {
     afterRollback: () => this.#undo(),
   };
 
-  /** Lease tokens granted from now on are above this one. */
+  /** All lease tokens granted after this call are above `floor`. */
   startLeaseTokens(floor: number): void {
     this.#leaseToken = floor;
   }
@@ -148,13 +148,16 @@ export class Leases {
     return this.#fresh.get(seq) ?? this.#placed.get(seq);
   }
 
-  /** Whether it is leased at `now`: an expired lease counts until another claim takes it, but no longer protects. */
+  /**
+   * Whether the delivery is leased at `now`. An expired lease stays current until another claim takes the delivery, but
+   * no longer protects it.
+   */
   isHeld(seq: number, now: number): boolean {
     const until = this.#fresh.untilOf(seq) ?? this.#placed.untilOf(seq);
     return until !== undefined && until > now;
   }
 
-  /** How many entries of the lane a scan may have to skip. */
+  /** Maximum number of entries of the lane that a scan may have to skip. */
   placedIn(lane: number): number {
     return this.#placedPerLane.get(lane) ?? 0;
   }
@@ -176,7 +179,9 @@ export class Leases {
     return lease.leaseToken;
   }
 
-  /** Ends a lease inside a transaction. Returns it when the token is current, undefined when it was lost. */
+  /**
+   * Ends a lease inside a transaction. Returns the lease if the token is current, and undefined if the lease was lost.
+   */
   take(seq: number, leaseToken: number | null): LeaseRecord | undefined {
     const lease = this.get(seq);
     if (lease === undefined || (leaseToken !== null && lease.leaseToken !== leaseToken)) return undefined;
@@ -185,7 +190,9 @@ export class Leases {
     return lease;
   }
 
-  /** The delivery ends inside a transaction; its lease owner may still report the outcome of its request. */
+  /**
+   * Records inside a transaction that the delivery ended; its lease owner may still report the outcome of its request.
+   */
   end(seq: number): void {
     const lease = this.take(seq, null);
     if (lease === undefined) return;
@@ -198,15 +205,15 @@ export class Leases {
     return this.#ended.get(seq) === leaseToken;
   }
 
-  /** The lease owner has reported, inside a transaction. */
+  /** Records inside a transaction that the lease owner has reported. */
   reported(seq: number): void {
     this.#endedJournal.push({ seq, before: this.#ended.get(seq) });
     this.#ended.delete(seq);
   }
 
   /**
-   * Gives a fresh delivery its position inside a transaction. Its lease stays, so that its lease owner may still settle
-   * late.
+   * Gives a fresh delivery its position inside a transaction. The lease is kept, so that the lease owner may still
+   * settle late.
    */
   place(seq: number, queuePosition: number): void {
     const lease = this.take(seq, null);
@@ -237,7 +244,7 @@ export class Leases {
     return this.#fresh.entries();
   }
 
-  /** Fresh deliveries with expired leases. Examines all of them no more than once per lease time. */
+  /** Fresh deliveries with expired leases. Examines all fresh deliveries at most once per lease duration. */
   freshExpired(now: number): readonly number[] {
     if (now < this.#freshUntilMin) return [];
     const expired: number[] = [];
@@ -276,7 +283,7 @@ export class Leases {
     if (lease !== undefined) this.#remove(seq, lease);
   }
 
-  /** Some lease owners never report: their processes gave up, or had nothing to report. */
+  /** Some lease owners never report, because their process gave up or had nothing to report. */
   #forgetOldest(): void {
     const seqs = this.#ended.keys();
     while (this.#ended.size > endedMax) this.#ended.delete(seqs.next().value ?? 0);
@@ -287,7 +294,7 @@ export class Leases {
       if (lease !== null) this.#put(seq, lease);
       else this.#forget(seq);
     }
-    // Putting a lease back appends it, but `freshFirst` relies on the order of positions.
+    // Putting a lease back appends it, but `freshFirst` relies on the order by position.
     this.#fresh.sort();
     this.#journal = [];
     for (const { seq, before } of this.#endedJournal.reverse()) {
@@ -302,7 +309,7 @@ export class Leases {
 /** Many times the number of deliveries in flight. */
 const endedMax = 50_000;
 
-/** `lease: null` undoes a grant, any other value the end of that lease. */
+/** A null `lease` undoes the grant of a lease; any other value undoes the end of that lease. */
 interface JournalEntry {
   readonly seq: number;
   readonly lease: LeaseRecord | null;

@@ -14,7 +14,7 @@ import { answerToRepeat, isKeyed, partsOf, unpackPart } from "../../publish-rows
 import { chunkKinds } from "../driver/chunks.ts";
 import type { StoreState } from "../state.ts";
 
-/** The stored event of a new delivery. */
+/** The stored event to which a new delivery belongs. */
 export interface EventRef {
   readonly seq: number;
   readonly tenant: number;
@@ -42,7 +42,7 @@ export class DeliveryWriter {
     return this.writeAt(seq, delivery, event);
   }
 
-  /** Writes at a position that was reserved and recorded. */
+  /** Writes at a position that has already been reserved and recorded. */
   writeAt(seq: number, delivery: NewDelivery, event: EventRef): Lease {
     const { lanes, counters, queue, leases } = this.#state;
     const lane = lanes.ensure(delivery.lane);
@@ -82,7 +82,7 @@ export class DeliveryWriter {
 type DedupRow = [event: number, fingerprint: string | null, expiresAt: number];
 type OriginalRow = [id: string, eventType: number, timestamp: number, sequence: number, deliveries: number];
 
-/** Writes events with their deliveries, or detects that they were published before. Only inside a write. */
+/** Writes events with their deliveries, or detects that they were already published. Only inside a write. */
 export class PublishWriter {
   readonly #state: StoreState;
   readonly #deliveries: DeliveryWriter;
@@ -153,7 +153,7 @@ export class PublishWriter {
     chunks.note(chunkKinds.events, ref.seq, event.createdAt);
   }
 
-  /** The earlier publish with this key; null when the key is free or expired. */
+  /** The earlier publish with this key; null if the key is unused or expired. */
   #earlier(event: NewEvent, tenant: number): PublishResult | null {
     const row = this.#findKey.get(tenant, event.idempotencyKey) as unknown as DedupRow | undefined;
     if (row === undefined || row[2] <= event.createdAt) return null;
@@ -201,8 +201,8 @@ export class FanOut {
   }
 
   /**
-   * The rows of an event are contiguous, which listings, searches and retention rely on, so all positions are reserved
-   * here. Their times are recorded here too, because only the newest chunk can be changed.
+   * Listings, searches and retention rely on contiguous rows of an event, so all positions are reserved here. Their
+   * times are also recorded here, because only the newest chunk can be changed.
    */
   keep(event: number, command: PublishCommand): void {
     const { counters, chunks } = this.#state;

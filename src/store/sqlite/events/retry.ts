@@ -81,7 +81,7 @@ type Row = [
   hasBody: number,
 ];
 
-/** Puts deliveries back into their lanes on a user's request. Only inside a write. */
+/** Requeues deliveries in their lanes at a user's request. Only inside a write. */
 export class RetryWriter {
   readonly #state: StoreState;
   readonly #row: StatementSync;
@@ -121,7 +121,7 @@ export class RetryWriter {
     const retries = withRetry(row[9], { ...command.retry, attemptCount });
     const { operationId } = command.retry;
     if (waited && dueBefore <= at && priority === priorityBefore) {
-      // Only a bulk operation has to record that it requested this.
+      // Only a bulk operation has to record its request.
       if (operationId !== null) this.#note.run(retries, operationId, seq);
       return accepted;
     }
@@ -149,7 +149,7 @@ export class RetryWriter {
     return accepted;
   }
 
-  /** Removes it from the lane, with any lease and whatever an end may have left behind. */
+  /** Removes the delivery from its lane, together with its lease and any entry that its end may have left behind. */
   #leave([seq, , state, priority, laneRef, queuePosition, dueAt, , orderPosition]: Row): void {
     const { leases, lanes, queue, counters } = this.#state;
     if (state > waitingMax) {

@@ -61,7 +61,7 @@ export class SettleWriter {
     );
   }
 
-  /** Writes nothing when the lease was lost, or when the delivery was ended while it was leased. */
+  /** Writes nothing if the lease was lost, or if the delivery ended while it was leased. */
   write(settlement: Settlement): SettlementResult {
     const { lease, progress } = settlement;
     const seq = lease.ref;
@@ -80,7 +80,7 @@ export class SettleWriter {
   }
 
   /**
-   * The response to a request whose delivery was ended in between. The end stays unchanged, unless the response is a
+   * The response to a request whose delivery ended in the meantime. The ending is kept, unless the response is a
    * success.
    */
   #writeLate(settlement: Settlement): SettlementResult {
@@ -99,7 +99,7 @@ export class SettleWriter {
     }
     const [, , , , , , tenant, completedAt] = row;
     const isSuccess = settlement.progress.state === "success";
-    // It may have been discarded since its request was sent.
+    // The dead letter may have been discarded since the request was sent.
     const kept = isSuccess ? settlement.progress : { ...settlement.progress, state, reason: row[5] };
     this.#move({ ...settlement, progress: kept }, null, isSuccess ? settlement.settledAt : completedAt);
     if (isSuccess && state === "exhausted") counters.addDeadLetter(tenant, -1);
@@ -126,10 +126,11 @@ export class SettleWriter {
     if (attempt !== null) this.#writeAttempt(lease.ref, attempt);
   }
 
-  /** Gives a delivery that keeps waiting its new position, and returns it. */
+  /** Gives a delivery that continues to wait its new position, and returns the position. */
   #requeue(seq: number, held: LeaseRecord, dueAt: number): number {
     const { lanes, queue } = this.#state;
-    // In an ordered lane it keeps its position. One without a position was never retried.
+    // In an ordered lane, the delivery keeps its position. A delivery without a position was never retried, so its
+    // publish position applies.
     const order = held.queuePosition ?? seq;
     const queuePosition = queuePositionIn(lanes.get(held.lane), { order, priority: held.priority, dueAt });
     if (queuePosition === held.queuePosition) return queuePosition;

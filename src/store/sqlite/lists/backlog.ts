@@ -5,14 +5,14 @@ import { backlogOf, type BacklogRow } from "../../history-rows.ts";
 import { waitingMax } from "../../column-values.ts";
 import type { StoreState } from "../state.ts";
 
-/** Rows per turn: a user's query must not delay deliveries. */
+/** Maximum number of rows per turn, because a user's query must not delay deliveries. */
 const rowsPerTurn = 500;
 /** The cost of a webhook, in rows. */
 const rowsPerWebhook = 10;
 
 /**
- * Counts the waiting deliveries of a webhook: by its lanes, plus those leased as they were written, which are in
- * memory.
+ * Counts the waiting deliveries of a webhook: the entries of its lanes, plus the deliveries that were leased on
+ * insertion, which are tracked in memory.
  */
 export class BacklogCounter {
   readonly #state: StoreState;
@@ -52,7 +52,7 @@ export class BacklogCounter {
     return backlogOf(rows, counted >= countMax && at < all.length);
   }
 
-  /** Several webhooks per turn, as long as few deliveries wait. */
+  /** Counts several webhooks per turn if only a few deliveries wait. */
   async countOfEach({ webhookIds, countMax }: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>> {
     const counts = new Map<string, WaitingCount>();
     const note = (id: string, { waiting, isMore, oldestCreatedAt }: Backlog): void => {
@@ -72,7 +72,9 @@ export class BacklogCounter {
     return counts;
   }
 
-  /** Counts in one turn the first of these webhooks, up to one that exceeds the turn. */
+  /**
+   * Counts in one turn as many of the first of these webhooks as fit, and stops before one that would exceed the turn.
+   */
   #countSome(webhookIds: readonly string[], countMax: number): ReadonlyMap<string, Backlog> {
     return this.#state.connection.read(() => {
       const counted = new Map<string, Backlog>();
@@ -102,7 +104,7 @@ export class BacklogCounter {
     return { webhook, all: [...new Set([...placed.map(([seq]) => seq), ...(fresh.get(webhook) ?? [])])] };
   }
 
-  /** Deliveries that were leased as they were written, by webhook. */
+  /** Deliveries that were leased on insertion, by webhook. */
   #fresh(): ReadonlyMap<number, readonly number[]> {
     const { leases, lanes } = this.#state;
     const byWebhook = new Map<number, number[]>();

@@ -31,15 +31,15 @@ import {
 } from "./search-sources.ts";
 import { Pace, walk, walkPage } from "./search-walk.ts";
 
-/** Positions of waiting deliveries. Some may have ended in between: the row decides. */
+/** Positions of waiting deliveries. Some may have ended in the meantime, so the row decides. */
 interface WaitingPositions {
   readonly positions: readonly number[];
   readonly areAll: boolean;
 }
 
 /**
- * Finds waiting deliveries without walking through the history. They are in their lanes; those leased as they were
- * written have no position in a lane, and are in memory.
+ * Finds waiting deliveries without scanning the history. They are in their lanes, except those leased on insertion,
+ * which have no position in a lane and are tracked in memory.
  */
 class WaitingDeliveries {
   readonly #state: StoreState;
@@ -57,7 +57,10 @@ class WaitingDeliveries {
     );
   }
 
-  /** Of these webhooks, or of all. A single lookup: between several, a delivery could change its position. */
+  /**
+   * Positions for these webhooks, or for all. Uses a single lookup, because a delivery could change its position
+   * between several lookups.
+   */
   positions(webhookIds: readonly string[] | null): WaitingPositions {
     const { strings, leases } = this.#state;
     const rows =
@@ -76,8 +79,8 @@ type DueRow = [seq: number, dueAt: number];
 type EventPlaceRow = [seq: number, first: number, count: number];
 
 /**
- * Searches for people, in short turns of the event loop with deliveries in between, until the page is full or the
- * budget is spent.
+ * Interactive searches, in short turns of the event loop with deliveries in between, until the page is full or the
+ * budget is used up.
  */
 export class DeliverySearches {
   readonly #state: StoreState;
@@ -123,7 +126,7 @@ export class DeliverySearches {
     return searchFilter(this.#state.strings, filter, this.#tenantsOf(filter));
   }
 
-  /** Without a tenant filter, uses the tenants of the webhooks, so that the index on both can be used. */
+  /** If there is no tenant filter, uses the tenants of the webhooks, so that the index on both can be used. */
   #tenantsOf(filter: DeliveryFilter): readonly string[] | null {
     if (filter.tenantId !== null) return [filter.tenantId];
     if (filter.webhookIds === null) return null;
@@ -244,7 +247,7 @@ export class DeliverySearches {
     return { ...this.#read(shown.map(([seq]) => seq)), next, searchedTo: null, isCutShort };
   }
 
-  /** Skips rows that upkeep removed in between. */
+  /** Skips rows that upkeep has removed since the search. */
   #read(seqs: readonly number[]): Pick<SearchPage<StoredDelivery>, "rows"> {
     const rows = this.#state.connection.read(() =>
       seqs.map((seq) => this.#rows.delivery(seq)).filter((row) => row !== undefined),
@@ -257,7 +260,7 @@ export class DeliverySearches {
 const eventsOfKey = `tenant_counters t CROSS JOIN dedup_keys k ON k.tenant = t.tenant AND k.key = ?1
   CROSS JOIN events e ON e.seq = k.event WHERE ?2 IS NULL OR t.tenant = ?2`;
 
-/** How many waiting deliveries the first turn reads. */
+/** Number of waiting deliveries read in the first turn. */
 const waitingAtOnce = 512;
 
 const nothing: SearchPage<never> = { rows: [], next: null, searchedTo: null, isCutShort: false };
@@ -265,7 +268,7 @@ const nothing: SearchPage<never> = { rows: [], next: null, searchedTo: null, isC
 /** Bodies may have 256 KiB, so the first turn of a search through them is small. */
 const bodiesFirst = 32;
 
-/** Searches events like DeliverySearches searches deliveries. */
+/** Searches events in the same way as `DeliverySearches` searches deliveries. */
 export class EventSearches {
   readonly #state: StoreState;
   readonly #statements: StatementCache;
@@ -289,7 +292,7 @@ export class EventSearches {
       { ...search, isNewestFirst: true, table: eventTable },
       source,
     );
-    // Skips rows that upkeep removed in between.
+    // Skips rows that upkeep has removed since the search.
     const rows = connection.read(() =>
       page.rows.map((seq) => this.#rows.eventSummary(seq)).filter((row) => row !== undefined),
     );

@@ -72,10 +72,10 @@ export class HistoryRows {
 
 type StatRow = [outcome: number, category: number | null, durationMs: number, executedAt: number];
 
-/** As the port promises, statistics read no more than this many attempts. */
+/** Statistics read no more than this many attempts, as the port promises. */
 const attemptsReadMax = 10_000;
 
-/** Each chunk is a seek if the tenant is known, and a walk if not. */
+/** Each chunk costs one seek if the tenant is known, and a scan otherwise. */
 const chunksAtOnce = 64;
 
 const keysOf = "BETWEEN (d.seq << 16) AND (d.seq << 16) + 65535";

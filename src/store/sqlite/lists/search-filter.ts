@@ -11,13 +11,13 @@ type Value = number | string;
 export interface SearchTable {
   readonly kind: ChunkKind;
   readonly name: "events" | "deliveries";
-  /** The index on the chunk and the row's owner. */
+  /** The index on the chunk and the owner of the row. */
   readonly ownerIndex: string;
-  /** The event type of a row `d`. */
+  /** SQL for the event type of a row `d`. */
   readonly eventType: string;
 }
 
-/** Events are large and stored apart from their deliveries: the type is read only when needed. */
+/** Events are large and stored separately from their deliveries, so the type is read only when it is needed. */
 export const deliveryTable: SearchTable = {
   kind: chunkKinds.deliveries,
   name: "deliveries",
@@ -36,7 +36,7 @@ export interface SearchFilter {
   readonly table: SearchTable;
   readonly conditions: readonly string[];
   readonly values: readonly Value[];
-  /** Decides by the number of an event type; null if all types match. */
+  /** Matches the number of an event type; null if all types match. */
   readonly takesType: ((eventType: number) => boolean) | null;
   /** Conditions for the index on (chunk, tenant, webhook), if it can be used. */
   readonly owner: { readonly conditions: readonly string[]; readonly values: readonly Value[] } | null;
@@ -62,8 +62,8 @@ class Draft {
 }
 
 /**
- * Null when nothing can match. `tenantIds` are the tenants whose rows may be shown: those of the webhooks if only
- * webhooks were given, null for all.
+ * Null if no row can match. `tenantIds` are the tenants whose rows may be shown: those of the webhooks if only webhooks
+ * were given, null for all tenants.
  */
 export function searchFilter(
   strings: StringTable,
@@ -93,7 +93,7 @@ export function searchFilter(
   };
 }
 
-/** Null when nothing can match. */
+/** Null if no row can match. */
 export function eventSearchFilter(strings: StringTable, filter: EventFilter): SearchFilter | null {
   const tenant = filter.tenantId === null ? null : strings.find(filter.tenantId);
   if (filter.tenantId !== null && tenant === null) return null;
@@ -170,7 +170,7 @@ function addStatuses(draft: Draft, { codes, classes, none }: HttpStatusFilter): 
   );
 }
 
-/** Each type is checked once, however many rows have it. */
+/** Each type is checked only once, regardless of how many rows have it. */
 function typeTaker(strings: StringTable, patterns: readonly string[]): (eventType: number) => boolean {
   const judged = new Map<number, boolean>();
   return (eventType) => {

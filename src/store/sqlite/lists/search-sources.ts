@@ -4,9 +4,9 @@ import type { StatementCache } from "../driver/connection.ts";
 import type { StoreState } from "../state.ts";
 import { isDeadLetter, type SearchFilter, type SearchTable } from "./search-filter.ts";
 
-/** Finds the rows of a search in the order of their places, which are positions or ids, a stretch at a time. */
+/** Finds the rows of a search in the order of their places (positions or ids), one range at a time. */
 export interface SearchSource<Place = number> {
-  /** Rows examined in the first turn; later turns depend on its duration. */
+  /** Number of rows examined in the first turn; later turns depend on its duration. */
   readonly rowsFirst: number;
   /** The rows behind a place, null when there are none. Only inside a read. */
   stretch(from: Place, rows: number, limit: number): Stretch<Place> | null;
@@ -97,12 +97,12 @@ function chunkBehind(
     : chunks.atOrAbove(kind, { ...range, chunk: chunkOf(from + 1) });
 }
 
-/** Rows examined in the first turn. */
+/** Number of rows examined in the first turn. */
 const rowsFirst = 512;
 /** The cost of a lookup in the index of a chunk, in rows. */
 const rowsPerSeek = 16;
 
-/** Positions that are known already: of one event, or of waiting deliveries. */
+/** Searches a list of known positions: those of one event, or of waiting deliveries. */
 export class ListSource implements SearchSource {
   readonly rowsFirst = rowsFirst;
   readonly #positions: readonly number[];

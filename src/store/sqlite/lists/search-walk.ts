@@ -5,10 +5,10 @@ import type { StoreState } from "../state.ts";
 import type { SearchTable } from "./search-filter.ts";
 import type { SearchSource } from "./search-sources.ts";
 
-/** How long one turn may block the event loop when nothing else waits for it, and when something does. */
+/** How long one turn may block the event loop if no other work is waiting, and if other work is waiting. */
 const turnMs = 4;
 const turnMsBusy = 1;
-/** A longer wait for the next turn means that the event loop is busy. */
+/** If waiting for the next turn takes longer than this, the event loop is considered busy. */
 const busyMs = 1;
 
 const rowsMin = 32;
@@ -32,7 +32,7 @@ export class Pace {
     const begun = performance.now();
     const result = turn(this.#rows);
     const tookMs = Math.max(performance.now() - begun, 0.05);
-    // Never more than doubled: one quick turn says little about the next.
+    // The size is at most doubled, because one fast turn says little about the next.
     const wanted = Math.min(this.#rows * 2, Math.floor((this.#rows * this.#goalMs) / tookMs));
     this.#rows = Math.min(rowsMax, Math.max(rowsMin, wanted));
     return result;
@@ -46,7 +46,7 @@ export class Pace {
   }
 }
 
-/** The part of a search that a walk needs. */
+/** The parameters of a search that a scan needs. */
 interface WalkSearch extends Pick<DeliverySearch, "after" | "limit" | "budget"> {
   readonly isNewestFirst: boolean;
   readonly table: SearchTable;
@@ -69,7 +69,7 @@ export async function walkPage(
   return { rows, next: { position, dueAt: null }, searchedTo, isCutShort };
 }
 
-/** Places of one page: runs turns until it is full, or the budget is spent. */
+/** Places of one page: runs turns until the page is full or the budget is used up. */
 export async function walk<Place>(
   connection: Connection,
   search: Pick<DeliverySearch, "limit" | "budget"> & { readonly begin: Place },

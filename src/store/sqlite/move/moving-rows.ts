@@ -6,7 +6,7 @@ import { chunkBits, chunkKinds } from "../driver/chunks.ts";
 import { StatementCache } from "../driver/connection.ts";
 import { refuseEmptied, storeError } from "../driver/errors.ts";
 
-/** Throws StoreMovedError if the file must not be served from. */
+/** Throws StoreMovedError if the file must not be used. */
 export function refuseMoved(db: DatabaseSync, dataDir: string): void {
   const marks = db.prepare("SELECT key, value FROM meta WHERE key IN ('moved', 'moving')").all();
   for (const { key, value } of marks) {
@@ -15,7 +15,7 @@ export function refuseMoved(db: DatabaseSync, dataDir: string): void {
   }
 }
 
-/** Records where the contents moved to, or with null that the file is in service again. */
+/** Records where the contents were moved; null records that the file is in service again. */
 export function markMoved(file: string, to: MovedTo | null): void {
   refuseEmptied(file);
   const db = new DatabaseSync(file, { timeout: 5_000 });
@@ -29,7 +29,7 @@ export function markMoved(file: string, to: MovedTo | null): void {
   }
 }
 
-/** Where the contents moved to; null if they are here. */
+/** Where the contents were moved; null if they were not moved. */
 export function readMoved(file: string): MovedTo | null {
   const db = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
   try {
@@ -42,11 +42,11 @@ export function readMoved(file: string): MovedTo | null {
   }
 }
 
-/** How the rows of a part are stored here. */
+/** How this store keeps the rows of a part. */
 export interface StoredPart {
   /** The table, with the alias that `key` uses. */
   readonly table: string;
-  /** What is read: the table, or a join. */
+  /** The source to read: the table, or a join. */
   readonly from: string;
   /** The SQL of each column of the part. */
   readonly columns: Readonly<Record<string, string>>;
@@ -58,7 +58,7 @@ export interface StoredPart {
 }
 
 type Special = Partial<StoredPart> & {
-  /** Columns of the part that the table does not have. */
+  /** Columns of the part that do not exist in the table. */
   readonly unwritten?: readonly string[];
 };
 
@@ -77,7 +77,7 @@ const special: Readonly<Record<string, Special>> = {
   },
   events: { writes: { delivery_first: "0" } },
   deliveries: { writes: { queue_position: queuePosition } },
-  // key = delivery << 16 | number (../schema.ts).
+  // The key is delivery << 16 | number (../schema.ts).
   attempts: {
     table: "attempts AS a",
     from: "attempts a JOIN deliveries d ON d.seq = a.key >> 16",
@@ -118,7 +118,7 @@ export function storedPart(part: MovedPart): StoredPart {
   };
 }
 
-/** The rows of a stretch, as a condition and its values. */
+/** The rows of a key range, as a condition and its values. */
 export function within(
   { key, keyOf }: StoredPart,
   { after, upTo }: Stretch,
@@ -170,7 +170,7 @@ export class SqlitePartReader implements MovedRows {
     if (this.db.isOpen) this.db.close();
   }
 
-  /** Rows come as arrays. */
+  /** Rows are returned as arrays. */
   protected statement(sql: string): StatementSync {
     return this.#statements.get(sql);
   }
@@ -206,12 +206,12 @@ const placed = `WITH placed AS (
 /** Retries draw their order positions from the same sequence as deliveries. */
 const lastPosition = "max(coalesce(max(seq), 0), coalesce(max(order_position), 0))";
 
-/** Derives the remaining tables from the rows, in one transaction; afterwards the file can be served from. */
+/** Derives the remaining tables from the rows, in one transaction. After that, the file can be used as a store. */
 export const finishing: readonly string[] = [
   "INSERT INTO lane_entries SELECT lane, queue_position, seq FROM deliveries WHERE queue_position IS NOT NULL",
   timesOfChunks("events"),
   timesOfChunks("deliveries"),
-  // Deliveries written with the event and contiguous are its range; all others were added later.
+  // Deliveries that were written with the event and are contiguous form its range; all others were added later.
   `${placed} UPDATE events SET delivery_first = together.first, delivery_count = together.number FROM (
      SELECT event, p.first, max(number) AS number FROM placed p JOIN events e ON e.seq = p.event
      WHERE run = p.first - 1 AND number <= e.delivery_count GROUP BY event, p.first) AS together

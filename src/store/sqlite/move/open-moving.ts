@@ -30,13 +30,13 @@ import { databaseFile, openSqliteStore, type SqliteStoreOptions } from "../open.
 import { finishing, SqlitePartReader, type StoredPart, storedPart, within } from "./moving-rows.ts";
 
 /**
- * Opens an empty data folder for a move, or one into which the same move has begun. No process can serve from it before
- * the move is finished. Throws the errors of opening a store, and StoreMovedError.
+ * Opens an empty data folder for a move, or a folder for which the same move has already begun. No process can use it
+ * before the move is finished. Throws the errors of opening a store, and StoreMovedError.
  */
 export async function openSqliteMoveTarget(
   options: SqliteStoreOptions & { readonly source: string },
 ): Promise<MoveTarget> {
-  // Creates the schema.
+  // Opening and closing the store creates the schema.
   await (await openSqliteStore({ ...options, evenIfMoved: true })).close();
   const lock = takeOwnerLock(options.dataDir, options.pid);
   try {
@@ -68,8 +68,8 @@ function begin(db: DatabaseSync, dataDir: string, source: string): void {
 }
 
 /**
- * Reads a data folder, even while a server works on it: it only reads. SQLite creates files next to the database,
- * unless `leavesNoTrace` is set. That is for previews only: concurrent writes may be missed.
+ * Reads a data folder, even while a server works on it, because it only reads. SQLite creates files next to the
+ * database, unless `leavesNoTrace` is set. That option is only for previews, because it may miss concurrent writes.
  */
 export function openSqliteMoveSource(dataDir: string, leavesNoTrace: boolean): MoveSource {
   const file = databaseFile(dataDir);
@@ -94,8 +94,8 @@ class SqliteMoveSource extends SqlitePartReader implements MoveSource {
   }
 
   /**
-   * SQLite concatenates the rows, at half the cost of reading them, in the order in which it finds them. A different
-   * order would only cause the stretch to be read.
+   * SQLite concatenates the rows in the order in which it finds them, at half the cost of reading them. A different
+   * order would only cause the range to be read.
    */
   fingerprint(part: MovedPart, stretch: Stretch): Promise<string> {
     const stored = storedPart(part);
@@ -110,7 +110,7 @@ class SqliteMoveSource extends SqlitePartReader implements MoveSource {
     });
   }
 
-  /** The server's WAL cannot shrink until the next call. */
+  /** The server's WAL cannot shrink until `freeze` is called again. */
   async freeze(): Promise<void> {
     await this.guarded(() => {
       if (this.db.isTransaction) this.db.exec("COMMIT");
@@ -130,11 +130,11 @@ function joinedColumns({ columns: kinds }: MovedPart, { columns }: StoredPart): 
 function joinedColumn(sql: string, kind: MovedKind): string {
   if (kind === "text" || kind === "bytes")
     return `ifnull(octet_length(${sql}) || ':' || CAST(${sql} AS TEXT), '-')`;
-  // As plain text, a fraction would lose its last digits.
+  // In plain text form, a fraction would lose its last digits.
   return kind === "real" ? `quote(${sql})` : `ifnull(${sql}, '-')`;
 }
 
-/** Receives everything that another store holds into an empty file. The caller owns the folder. */
+/** Receives all data of another store into an empty file. The caller owns the folder. */
 class SqliteMoveTarget extends SqlitePartReader implements MoveTarget {
   readonly #release: () => void;
 

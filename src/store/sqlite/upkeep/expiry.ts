@@ -36,7 +36,7 @@ interface Waiting {
   readonly seq: number;
   readonly priority: number;
   readonly lane: number;
-  /** Null when it was leased as it was written. */
+  /** Null if the delivery was leased on insertion. */
   readonly queuePosition: number | null;
 }
 
@@ -56,7 +56,7 @@ export class Expiry {
   readonly #waitingIn: StatementSync;
   readonly #cancelDone: StatementSync;
   readonly #expired: StatementSync;
-  /** Retried deliveries are swept separately, because they may be below the floor of the others. */
+  /** Retried deliveries are swept separately, because they may be below the floor of the other sweep. */
   #retriedAbove = 0;
 
   constructor(

@@ -12,7 +12,7 @@ export interface RetentionStep {
 type FinishedRow = [seq: number, event: number, tenant: number, dead: number];
 
 const deliveryWindowRows = 4096;
-/** Events are larger: this many take about a megabyte of pages while they have bodies. */
+/** Events are larger: while they have bodies, this many take about one megabyte of pages. */
 const eventWindowRows = 1024;
 
 const unwrittenOfEvent = "EXISTS (SELECT 1 FROM fan_out_parts p WHERE p.event = e.seq)";
@@ -44,7 +44,7 @@ export class Retention {
   readonly #deleteKey: StatementSync;
   readonly #oldAudit: StatementSync;
   readonly #expiredKeys: readonly StatementSync[];
-  /** History is deleted in two successive sweeps, because an event outlives its deliveries. */
+  /** History is deleted in two sweeps, one after the other, because an event outlives its deliveries. */
   #historyPhase: "deliveries" | "events" = "deliveries";
 
   constructor(state: StoreState, sweeps: Sweeps) {
@@ -114,7 +114,7 @@ export class Retention {
     return result;
   }
 
-  /** The oldest rows have the lowest numbers. */
+  /** The oldest rows have the lowest numbers, so they are examined first. */
   forgetAudit(createdBefore: number, limit: number): StepResult {
     const changed = Number(this.#oldAudit.run(limit, createdBefore).changes);
     return { changed, more: changed === limit };
@@ -191,11 +191,14 @@ export interface SweepStep {
   /** Only rows created before this time are of interest. */
   readonly createdBefore: number;
   readonly limit: number;
-  /** Positions examined in one step. */
+  /** Number of positions examined in one step. */
   readonly windowRows: number;
-  /** Handles matching rows of a window in order; returns how many it changed and where it had to stop, if it did. */
+  /**
+   * Processes matching rows of a window in order. Returns how many rows it changed, and where it stopped if it did not
+   * process all of them.
+   */
   readonly visit: (window: SweepWindow) => SweepVisit;
-  /** The first position of a window that a later sweep has to examine again; null when there is none. */
+  /** The first position of a window that a later sweep has to examine again; null if there is none. */
   readonly firstLeft: StatementSync;
 }
 
@@ -207,7 +210,7 @@ export interface SweepWindow {
 
 export interface SweepVisit {
   readonly changed: number;
-  /** The last position handled when `limit` cut the window short; null when all of it was examined. */
+  /** The last position processed if `limit` ended the window early; null if the whole window was examined. */
   readonly stoppedAt: number | null;
 }
 
@@ -217,9 +220,9 @@ export interface SweepResult {
 }
 
 /**
- * Upkeep without indexes: a cursor walks through old rows in the order in which they were written, one window per step,
- * then starts again at the floor. The floor rises over rows that need no second look, so that a sweep of a long history
- * is short. Both survive restarts.
+ * Upkeep without indexes: a cursor moves through old rows in the order in which they were written, one window per step,
+ * and then starts again at the floor. The floor rises over rows that need not be examined again, so that a sweep of a
+ * long history is short. Cursor and floor survive restarts.
  */
 export class Sweeps {
   readonly #state: Pick<StoreState, "chunks" | "counters">;
@@ -254,7 +257,7 @@ export class Sweeps {
     return { changed: visit.changed, more };
   }
 
-  /** A position below which nothing is left to do. */
+  /** A position below which no work is left. */
   floor(name: SweepStep["name"]): number {
     const stored = this.#read.get(name) as unknown as [floor: number, cursor: number] | undefined;
     return stored?.[0] ?? 1;

@@ -49,7 +49,8 @@ class BringNear {
          ORDER BY lane, queue_position, delivery LIMIT ? + 0) AS e LEFT JOIN deliveries d ON d.seq = e.delivery
        ORDER BY e.lane, e.queue_position, e.delivery`,
     );
-    // `attempts.key` is delivery << 16 | number; multiplied, because positions may exceed 32 bits.
+    // `attempts.key` is delivery << 16 | number. It is computed by multiplication, because positions may exceed 32
+    // bits.
     this.#last = connection.prepare(
       `SELECT executed_at, next_retry_at FROM attempts WHERE key >= ?1 * 65536 AND key < (?1 + 1) * 65536
        ORDER BY key DESC LIMIT 1`,
