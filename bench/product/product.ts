@@ -115,9 +115,15 @@ export class ProductProcess extends Child<ProductCalls> {
 
   /** Opens the store and composes the engine. Nothing runs before `start`. Without `delivers` it only publishes. */
   async open(home: Home, delivers: boolean): Promise<this> {
-    await this.call("open", { home, delivers });
-    this.#witness = await openWitness(home);
-    return this;
+    try {
+      await this.call("open", { home, delivers });
+      this.#witness = await openWitness(home);
+      return this;
+    } catch (error) {
+      // Callers have nothing to end yet, and a process that is left keeps the harness from ending.
+      await this.kill();
+      throw error;
+    }
   }
 
   /** Starts all of it, HTTP API included, or these roles. It is ended with `kill`. */
