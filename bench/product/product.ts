@@ -117,9 +117,15 @@ export class ProductProcess extends Child<ProductCalls> {
    * Opens the store and assembles the engine. Nothing runs before `start`. If `delivers` is false, it only publishes.
    */
   async open(home: Home, delivers: boolean): Promise<this> {
-    await this.call("open", { home, delivers });
-    this.#witness = await openWitness(home);
-    return this;
+    try {
+      await this.call("open", { home, delivers });
+      this.#witness = await openWitness(home);
+      return this;
+    } catch (error) {
+      // Callers have nothing to end yet, and a process that is left keeps the harness from ending.
+      await this.kill();
+      throw error;
+    }
   }
 
   /** Starts all roles, including the HTTP API, or only the given roles. Use `kill` to stop it. */
