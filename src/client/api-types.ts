@@ -119,7 +119,7 @@ export interface Agreements {
   idempotency_enforced: boolean;
 }
 
-/** Agreements between owner and receiver that change the profile; absent members keep their value. */
+/** Agreements between owner and receiver that change the profile; omitted fields keep their values. */
 export interface AgreementsInput {
   /** Treat 207 as accepted. */
   accept_multi_status?: boolean;
@@ -144,13 +144,13 @@ export interface Alert {
   tenant_id: string | null;
   /** The affected webhook, if any. */
   webhook_id: string | null;
-  /** What the alert is about, among the subjects of the rule. */
+  /** The subject of the alert: one of the subjects that the rule evaluates. */
   subject: string;
   /** One-sentence summary. */
   summary: string;
   value: number;
   threshold: number;
-  /** Since when the condition holds. */
+  /** When the condition became true. */
   since: string;
   /** When the alert fired. */
   fired_at: string | null;
@@ -170,11 +170,11 @@ export type AlertList = Page<Alert>;
 
 export interface AlertMuteInput {
   /**
-   * Notifications are muted until this time; a time in the past ends the mute. RFC 3339 date-time, or a date,
-   * which means its start in UTC.
+   * Notifications are muted until this time; a time in the past ends the mute. RFC 3339 date-time, or a date
+   * (midnight UTC).
    */
   until: string;
-  /** Reason for readers. */
+  /** Human-readable reason. */
   reason?: string | null;
 }
 
@@ -187,14 +187,14 @@ export interface AlertPreview {
   fired: number;
   /** Total time in the firing state. */
   firing_seconds: number;
-  /** One point per hour; for the last two days, one every five minutes or less often. */
+  /** One value per hour; for the last two days, one every five minutes or less often. */
   points: AlertPreviewPoint[];
 }
 
 export interface AlertPreviewPoint {
   /** Time of the evaluation. */
   at: string;
-  /** Null without a value. */
+  /** Null if there is no value. */
   value: number | null;
   firing: boolean;
 }
@@ -203,7 +203,7 @@ export interface AlertRule {
   name: string;
   /** Owner of the rule; null for the operator. */
   tenant_id: string | null;
-  /** Whether the rule is built in. Part of a built-in rule can be changed; DELETE resets it. */
+  /** Whether the rule is built in. Some fields of a built-in rule can be changed; DELETE resets it. */
   is_default: boolean;
   title: string;
   description: string;
@@ -224,7 +224,7 @@ export interface AlertRule {
   /** Notifications are muted until this time. */
   muted_until: string | null;
   mute_reason: string | null;
-  /** What to check and to do. */
+  /** What to check and what to do. */
   runbook: string | null;
 }
 
@@ -251,17 +251,20 @@ export interface AlertRuleInput {
   for_seconds?: number;
   /** How long the rule must not hold before the alert resolves; defaults to 60. */
   keep_firing_for_seconds?: number;
-  /** With fewer attempts in the window, `failure_rate` and `duration_ms_p95` are not evaluated; defaults to 1. */
+  /**
+   * Minimum number of attempts in the window; with fewer, `failure_rate` and `duration_ms_p95` are not
+   * evaluated. Defaults to 1.
+   */
   attempts_min?: number;
   /** Only attempts of this webhook. */
   webhook_id?: string | null;
   /** Name of the event type. */
   event_type?: string | null;
-  /** False keeps the rule without evaluating it. */
+  /** If false, the rule is kept but not evaluated. */
   enabled?: boolean;
-  /** Notifications are muted until this time. RFC 3339 date-time, or a date, which means its start in UTC. */
+  /** Notifications are muted until this time. RFC 3339 date-time, or a date (midnight UTC). */
   muted_until?: string | null;
-  /** Reason for readers. */
+  /** Human-readable reason. */
   mute_reason?: string | null;
 }
 
@@ -286,7 +289,7 @@ export interface ApiKey {
   hint: string;
   /** When the key was created. */
   created_at: string;
-  /** The key stops working at this time; absent or null for never. */
+  /** The key stops working at this time; if absent or null, it does not expire. */
   expires_at: string | null;
 }
 
@@ -305,13 +308,13 @@ export interface ApiKeyInput {
   role: "admin" | "manage" | "publish" | "read";
   /** Tenant. Optional for keys that belong to a tenant. */
   tenant_id?: string | null;
-  /** The key stops working at this time; absent or null for never. */
+  /** The key stops working at this time; if absent or null, it does not expire. */
   expires_at?: string | null;
 }
 
 export type ApiKeyList = Page<ApiKey>;
 
-/** The selection, with all times as instants. `ids` contains the first ten of the given ids. */
+/** The selection, with all times converted to absolute times. `ids` contains the first ten of the given ids. */
 export interface AppliedFilter {
   ids?: string[];
   tenant_id?: string;
@@ -380,18 +383,18 @@ export interface Attempt {
   /** The receiver may have processed the request although no response arrived. */
   receiver_state_unknown: boolean;
   /**
-   * The requested URL, with tokens masked. Kept for each attempt that was not accepted and for 1 in 100
-   * others; otherwise null.
+   * The requested URL, with tokens masked. Stored for every attempt that was not accepted and for 1 in 100 of
+   * the others; otherwise null.
    */
   url: string | null;
-  /** Null if no connection was made. */
+  /** Null if no connection was established. */
   http_version: "1.1" | "2" | null;
   /**
    * The address that was connected to, or the last one tried. Addresses that are not public are shown only to
    * administrators. Null through a proxy.
    */
   peer_address: string | null;
-  /** In their original order. Possible credentials are `***`. */
+  /** In their original order. Possible credentials are replaced by `***`. */
   response_headers: HeaderField[] | null;
   timings_ms: AttemptTimings | null;
   /** The `revision` of the webhook that made the request. */
@@ -421,16 +424,16 @@ export interface AttemptTimings {
   connect: number | null;
   /** The TLS handshake. */
   tls: number | null;
-  /** From then until the response headers, or until the attempt was given up. */
+  /** Time from the end of the connection setup until the response headers, or until the attempt was abandoned. */
   wait: number | null;
 }
 
 export interface AuditActor {
-  /** `anonymous` calls have no key, such as a receiver that permits deliveries. */
+  /** `anonymous` calls have no key, for example those of a receiver that permits deliveries. */
   kind: "api_key" | "dashboard_session" | "portal_session" | "anonymous";
   /** Id of the API key, or of the key that opened the session; `admin` is the key from the settings. */
   key_id: string | null;
-  /** Name of the key at that time. */
+  /** Name of the key when the change was made. */
   key_name: string | null;
   /** Role of the key; `session` in the portal. */
   role: string | null;
@@ -457,8 +460,8 @@ export interface AuditEntry {
   route: string;
   target: AuditTarget;
   /**
-   * By field: `to` is the requested value, `from` the previous one. Secrets are shown as `…`; values longer
-   * than 1,024 characters are replaced by their length.
+   * Keyed by field: `to` is the requested value, `from` the previous one. Secrets are shown as `…`; values
+   * longer than 1,024 characters are replaced by their length.
    */
   changes: Record<string, AuditChange>;
   /** Address of the caller's connection. */
@@ -486,7 +489,7 @@ export interface BatchOperation {
    * `recover` retries deliveries that a webhook missed.
    */
   kind: "dlq_retry" | "recover" | "retry" | "cancel" | "discard";
-  /** `pending` is about to run, or waits for a process. */
+  /** `pending`: about to run, or waiting for a process. */
   status: "pending" | "running" | "paused" | "completed" | "cancelled" | "failed";
   filter: AppliedFilter;
   /** Null keeps the priority of each delivery. */
@@ -495,13 +498,13 @@ export interface BatchOperation {
   requests_per_second: number;
   /** Measured rate; null while it is not running. */
   rate_per_second: number | null;
-  /** Counted at the start, up to a limit. */
+  /** Number of deliveries counted at the start, up to a limit. */
   total: number;
   /** False if counting stopped at the limit. */
   total_is_exact: boolean;
   /** Number of deliveries processed. */
   done: number;
-  /** Deliveries that it has cancelled, discarded or queued again. */
+  /** Deliveries that the operation has cancelled, discarded or requeued. */
   queued: number;
   /** Queued deliveries that have been accepted. Null for other operations. */
   delivered: number | null;
@@ -517,11 +520,11 @@ export interface BatchOperation {
   eta_at: string | null;
   /** Newest first. */
   last_errors: OperationError[];
-  /** `pending` until this time; null if it started at once. */
+  /** `pending` until this time; null if it started immediately. */
   starts_at: string | null;
   /** When it was requested. */
   created_at: string;
-  /** Last progress. */
+  /** When the operation last made progress. */
   updated_at: string;
   /** When it was completed or cancelled. */
   finished_at: string | null;
@@ -539,7 +542,7 @@ export interface BatchOperationStarted {
 }
 
 export interface BulkStarted extends BatchOperationStarted {
-  /** False if counting stopped at the limit: there are more. */
+  /** False if counting stopped at the limit and there are more. */
   count_is_exact: boolean;
   /** The oldest deliveries of the selection. */
   samples: ListedDelivery[];
@@ -594,13 +597,13 @@ export interface Circuit {
 
 export interface CircuitAction {
   action: "reset" | "force_open" | "force_close";
-  /** How long the state is forced; only for the two forcing actions. */
+  /** How long the state is forced; only for the two force actions. */
   duration_seconds?: number;
 }
 
 export interface CircuitBreakerConfig {
   enabled: boolean;
-  /** The circuit opens when this share of the calls in a window failed. */
+  /** The circuit opens when this share of the calls in a window has failed. */
   error_threshold_percentage: number;
   /** Minimum calls in a window before the circuit may open. */
   minimum_throughput: number;
@@ -610,14 +613,14 @@ export interface CircuitBreakerConfig {
   sleep_window_ms: number;
   /** Concurrent probes. */
   half_open_max_calls: number;
-  /** Forced open by hand until this time. */
+  /** Manually forced open until this time. */
   force_open_until: string | null;
 }
 
 /** Overrides of the profile's circuit breaker. */
 export interface CircuitBreakerConfigInput {
   enabled?: boolean;
-  /** The circuit opens when this share of the calls in a window failed. */
+  /** The circuit opens when this share of the calls in a window has failed. */
   error_threshold_percentage?: number;
   /** Minimum calls in a window before the circuit may open. */
   minimum_throughput?: number;
@@ -659,10 +662,10 @@ export interface Connection {
   webhook_id: string;
   /** Display name. */
   name: string;
-  /** `pass_through`: the sender gets a success only if this webhook accepted. Defaults to true. */
+  /** `pass_through`: the sender gets a success only if this webhook accepted the message. Defaults to true. */
   required: boolean;
   paused: boolean;
-  /** Since when the connection has been holding messages. */
+  /** When the connection started to hold messages. */
   paused_at: string | null;
   /**
    * Messages that wait for this connection, counted up to 10,000. While it is paused they are held; after it
@@ -683,24 +686,24 @@ export interface Connection {
   delay_ms: number;
   /** Ignores duplicates from senders that provide no id: the body, or parts of it, identify a message. */
   deduplicate: {
-    /** How long after the first message another one counts as its duplicate. */
+    /** How long after the first message a matching message counts as its duplicate. */
     window_ms: number;
     /**
-     * JSON pointers into the body: only these members are compared. A message without one of them counts as
+     * JSON pointers into the body: only these fields are compared. A message that lacks one of them counts as
      * new.
      */
     include_fields: string[] | null;
-    /** Members excluded from the comparison, such as a sending time. Cannot be combined with `include_fields`. */
+    /** Fields excluded from the comparison, such as a sending time. Cannot be combined with `include_fields`. */
     exclude_fields: string[] | null;
   } | null;
   /**
    * `store_and_forward`: delays between attempts instead of the webhook's schedule, for messages received
-   * from now on.
+   * after the change.
    */
   retry_delays_ms: number[] | null;
   /**
-   * Allow a webhook whose URL is an address of this deployment. Otherwise it is refused, because messages
-   * could loop.
+   * Allow a webhook whose URL is an address of this deployment. By default, such a webhook is refused,
+   * because messages could loop.
    */
   allow_chain: boolean;
   /** When the connection was created. */
@@ -718,14 +721,14 @@ export interface ConnectionCreate extends ConnectionUpdate {
 
 /** Ignores duplicates from senders that provide no id: the body, or parts of it, identify a message. */
 export interface ConnectionDeduplicateInput {
-  /** How long after the first message another one counts as its duplicate. */
+  /** How long after the first message a matching message counts as its duplicate. */
   window_ms: number;
   /**
-   * JSON pointers into the body: only these members are compared. A message without one of them counts as
+   * JSON pointers into the body: only these fields are compared. A message that lacks one of them counts as
    * new.
    */
   include_fields?: string[] | null;
-  /** Members excluded from the comparison, such as a sending time. Cannot be combined with `include_fields`. */
+  /** Fields excluded from the comparison, such as a sending time. Cannot be combined with `include_fields`. */
   exclude_fields?: string[] | null;
 }
 
@@ -734,7 +737,7 @@ export type ConnectionList = Page<Connection>;
 export interface ConnectionUpdate {
   /** Display name. */
   name?: string;
-  /** `pass_through`: the sender gets a success only if this webhook accepted. Defaults to true. */
+  /** `pass_through`: the sender gets a success only if this webhook accepted the message. Defaults to true. */
   required?: boolean;
   /**
    * `store_and_forward`: holds messages in order until the connection is resumed. `pass_through`: senders are
@@ -755,19 +758,19 @@ export interface ConnectionUpdate {
   deduplicate?: ConnectionDeduplicateInput | null;
   /**
    * `store_and_forward`: delays between attempts instead of the webhook's schedule, for messages received
-   * from now on.
+   * after the change.
    */
   retry_delays_ms?: number[] | null;
   /**
-   * Allow a webhook whose URL is an address of this deployment. Otherwise it is refused, because messages
-   * could loop.
+   * Allow a webhook whose URL is an address of this deployment. By default, such a webhook is refused,
+   * because messages could loop.
    */
   allow_chain?: boolean;
 }
 
 /** Response to senders in `store_and_forward`; 202 if null. */
 export interface CustomResponseInput {
-  /** Neither a redirect nor an error. */
+  /** Must not be a redirect or an error. */
   status: number;
   content_type?: string | null;
   body?: string | null;
@@ -781,12 +784,9 @@ export interface DeadLetterBulkFilter {
   event_type?: string[];
   /** May be repeated. */
   failure_category?: FailureCategory[];
-  /**
-   * Only deliveries created at or after this time. RFC 3339 date-time, or a date, which means its start in
-   * UTC.
-   */
+  /** Only deliveries created at or after this time. RFC 3339 date-time, or a date (midnight UTC). */
   from?: string;
-  /** Only deliveries created before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
+  /** Only deliveries created before this time. RFC 3339 date-time, or a date (midnight UTC). */
   to?: string;
   /** Tenant. Optional for keys that belong to a tenant. */
   tenant_id?: string;
@@ -826,7 +826,7 @@ export interface Delivery {
    * flight
    */
   waiting_for: WaitingReason | null;
-  /** Null if it is not waiting, or if the time is unknown. */
+  /** Null if the delivery is not waiting, or if the time is unknown. */
   waiting_until: string | null;
   /** When the next request is due. */
   next_attempt_at: string | null;
@@ -834,7 +834,7 @@ export interface Delivery {
   created_at: string;
   /** Time of the first request. */
   first_attempt_at: string | null;
-  /** When it succeeded or was given up. */
+  /** When the delivery succeeded or was abandoned. */
   completed_at: string | null;
   /** When the last request was sent. */
   last_attempt_at: string | null;
@@ -846,7 +846,10 @@ export interface Delivery {
   failure_category: FailureCategory | null;
   /** The reason for the state. For `skipped`: `webhook_disabled`, `webhook_suspended` or `webhook_unverified`. */
   reason: string | null;
-  /** Time of the last manual retry, from which its age and schedule count; null if there was none. */
+  /**
+   * Time of the last manual retry, from which the age and the schedule of the delivery are counted; null if
+   * there was none.
+   */
   retried_at: string | null;
   /** Id of the delivery that this replay copies. */
   replay_of: string | null;
@@ -890,7 +893,7 @@ export interface DeliveryBulkFilter extends DeadLetterBulkFilter {
   origin?: ("publish" | "retry" | "replay" | "test")[];
   /** Only deliveries with at least this many attempts. */
   attempt_min?: number;
-  /** Text in the error or in the stored part of the response of the last attempt; case-insensitive. */
+  /** Case-insensitive substring of the error or of the stored part of the response of the last attempt. */
   error?: string;
   /** Only deliveries of this event. */
   event_id?: string;
@@ -921,7 +924,7 @@ export interface DeliveryGate {
     | "in_flight";
   /** Null if it was not recorded. */
   since: string | null;
-  /** Null if only a person or a response can open it. */
+  /** Null if only a person or a response can open the gate. */
   until: string | null;
   /** A sentence. */
   cause: string;
@@ -949,11 +952,11 @@ export interface DeliveryProblem {
    * half an hour without such a failure. `muted` while a person has muted it.
    */
   state: "open" | "recovering" | "resolved" | "muted";
-  /** What is wrong, where, since when, how many deliveries are affected, and what to do. */
+  /** What is wrong, where, when it started, how many deliveries are affected, and what to do. */
   title: string;
   /** The end of `title`: what happens automatically, and what to do. */
   remedy: string;
-  /** Null for the problem that collects all further kinds of failures. */
+  /** Null for the problem that collects all remaining kinds of failures. */
   failure_category: FailureCategory | null;
   /** Status of the responses; null without a response. */
   http_status: number | null;
@@ -971,7 +974,7 @@ export interface DeliveryProblem {
   resolved_at: string | null;
   /** Failed attempts since `first_seen_at`. */
   count: number;
-  /** Affected deliveries since then. */
+  /** Number of deliveries affected since the first failure. */
   deliveries: number;
   /** Up to three of the latest deliveries. */
   delivery_ids: string[];
@@ -986,11 +989,11 @@ export interface DeliveryProblemChange {
   /** True mutes the problem and hides it from the default list; false ends the mute. */
   muted?: boolean;
   /**
-   * With `muted`: when the mute ends; without it, the mute lasts until it is removed. RFC 3339 date-time, or
-   * a date, which means its start in UTC.
+   * When the mute ends; only with `muted`. If omitted, the mute lasts until it is removed. RFC 3339
+   * date-time, or a date (midnight UTC).
    */
   muted_until?: string | null;
-  /** With `muted`: reason for readers. */
+  /** Human-readable reason; only with `muted`. */
   mute_reason?: string | null;
   /** A note on the problem; null removes it. */
   note?: string | null;
@@ -1001,7 +1004,7 @@ export type DeliveryProblemList = SearchPage<DeliveryProblem>;
 export interface DeliveryRetry {
   /** Time of the retry. */
   at: string;
-  /** Number of attempts before it. */
+  /** Number of attempts before the retry. */
   attempt_count: number;
   by: RetryAuthor | null;
   /** Id of the bulk operation that retried it. */
@@ -1011,9 +1014,9 @@ export interface DeliveryRetry {
 export interface DeliveryStatistics {
   /** 86,400 for a day, even when clocks change. */
   step_seconds: number;
-  /** Start of the range, even if the first point is later. */
+  /** Start of the range, even if the first interval starts later. */
   from: string;
-  /** End of the last point. */
+  /** End of the last interval. */
   to: string;
   /** Everything before this time has been counted. */
   complete_until: string;
@@ -1025,16 +1028,16 @@ export interface DeliveryStatistics {
 
 /** The requested measures; a duration is null if nothing was counted. */
 export interface DeliveryStatisticsPoint extends DeliveryStatisticsTotals {
-  /** Start of the point. */
+  /** Start of the interval. */
   at: string;
-  /** True while the point is incomplete; otherwise absent. */
+  /** True while the interval is incomplete; otherwise absent. */
   partial?: boolean;
 }
 
 export interface DeliveryStatisticsSeries {
   /** Subject of the series; null for everything, `other` for groups beyond the limit. */
   key: string | null;
-  /** Contiguous from the first point with a count; gaps are filled with zeros. */
+  /** Contiguous from the first interval with a count; gaps are filled with zeros. */
   points: DeliveryStatisticsPoint[];
   totals: DeliveryStatisticsTotals;
 }
@@ -1092,7 +1095,10 @@ export interface DeliveryWithAttempts extends Delivery {
    */
   gates: DeliveryGate[];
   receiver_state_unknown: boolean;
-  /** The gates that held the delivery after it was due, once each. For the rest of the time it was queued. */
+  /**
+   * The gates that held the delivery after it was due, each listed once. For the rest of the time it was
+   * queued.
+   */
   waits: DeliveryWait[];
   attempts: Attempt[];
   /** The latest 20 manual retries, oldest first. */
@@ -1119,17 +1125,17 @@ export interface EndingRate {
   requests_per_second?: number | null;
 }
 
-/** Evaluates this message. Give exactly one of `request_id`, `source_id` and `message`. */
+/** Evaluates this message. Specify exactly one of `request_id`, `source_id` and `message`. */
 export interface EvaluatedMessage {
-  /** Names in any case; filters see them in lower case. */
+  /** Names may be in any case; filters match them in lower case. */
   headers?: Record<string, string>;
-  /** Parameters by name. */
+  /** Parameters, keyed by name. */
   query?: Record<string, string>;
   /** The path after the address of the source, such as `/orders`. */
   path?: string;
   /**
-   * Any JSON. A string is treated as the raw body: it is parsed if it is valid JSON, otherwise filters cannot
-   * see into it. If omitted, there is no body.
+   * Any JSON value. A string is treated as the raw body and parsed if it is valid JSON; if it is not, filters
+   * cannot access its content. If omitted, there is no body.
    */
   body?: Record<string, unknown> | unknown[] | string | number | boolean | null;
 }
@@ -1137,13 +1143,13 @@ export interface EvaluatedMessage {
 export interface EvaluatedRequest {
   /** Id of the request. */
   request_id: string;
-  /** When it arrived. */
+  /** When the request arrived. */
   received_at: string;
   /** The mapped event type. */
   event_type: string | null;
   /** The event type as sent. */
   original_type: string | null;
-  /** The rule that refuses it; null if none does or if it is unknown. */
+  /** The rule that refuses the request; null if no rule does, or if the result is unknown. */
   rule: string | null;
 }
 
@@ -1159,15 +1165,15 @@ export interface EvaluatedRequests {
 export interface Event extends EventSummary {
   /** True if it was published as raw bytes. */
   raw: boolean;
-  /** The published text; null once retention removed it. Absent if `raw`. */
+  /** The published text; null once retention has removed it. Absent if `raw`. */
   data?: unknown;
-  /** The published bytes; null once retention removed them. Only if `raw`. */
+  /** The published bytes; null once retention has removed them. Only if `raw`. */
   body_base64?: string | null;
-  /** Null if none was given. */
+  /** Null if not given. */
   metadata: unknown;
-  /** Null if none were given. */
+  /** Null if not given. */
   links: unknown;
-  /** True once retention removed the payload. */
+  /** True once retention has removed the payload. */
   payload_removed: boolean;
 }
 
@@ -1177,7 +1183,7 @@ export interface EventBatch {
 }
 
 export interface EventBatchResult {
-  /** In the order of the events. */
+  /** In the same order as the events. */
   results: (EventReceipt | EventRefusal)[];
 }
 
@@ -1185,10 +1191,10 @@ export interface EventInput {
   /** Name of the event type. */
   event_type: string;
   /**
-   * The payload. Its text is delivered exactly as written in the request: digits of numbers, escapes, order
-   * of members and white space. Objects must not contain duplicate names. If the event type has a schema, the
-   * value must match. Webhooks of profile `ts-16a` do not accept an empty object: for them the event becomes
-   * a dead letter, `empty_data`.
+   * The payload. It is delivered exactly as written in the request, including the digits of numbers, escapes,
+   * the order offields and white space. Objects must not contain duplicate names. If the event type has a
+   * schema, the value must match.Webhooks with the profile `ts-16a` do not accept an empty object: the
+   * delivery becomes a dead letter with the reason `empty_data`.
    */
   data: Record<string, unknown>;
   /** Tenant. Optional for keys that belong to a tenant. */
@@ -1199,12 +1205,12 @@ export interface EventInput {
   timestamp?: string;
   /**
    * Within 24 hours, the same key with the same event returns the first result with `duplicate: true`; the
-   * same key with another event is refused.
+   * same key with a different event is refused.
    */
   idempotency_key?: string;
   /** Priority `high` is delivered first when there is a backlog. */
   priority?: "high" | "normal" | "low";
-  /** About the resources in `data`. Stored and delivered as text too. */
+  /** Additional information about the resources in `data`. It is also stored and delivered exactly as written. */
   metadata?: Record<string, unknown>;
   /** Related resources. */
   links?: EventLink[];
@@ -1247,15 +1253,15 @@ export interface EventReceipt {
   tenant_id: string;
   /** When it happened. */
   timestamp: string;
-  /** The given key, or the id. */
+  /** The idempotency key of the event, or its id if none was given. */
   idempotency_key: string;
   /** Position among the events of the tenant. */
   sequence_number: number;
   /** Total number of deliveries: one per subscribed webhook. Those of inactive webhooks are `skipped`. */
   deliveries: number;
   /**
-   * Number of deliveries not yet listed: an event for more than 2,048 webhooks gets the others shortly after.
-   * Absent if all are listed.
+   * Number of deliveries not yet listed: for an event with more than 2,048 webhooks, the rest follow shortly
+   * afterwards. Absent if all are listed.
    */
   deliveries_following?: number;
   /** True if the key was used before: nothing new was published. */
@@ -1269,9 +1275,9 @@ export interface EventRefusal {
 export interface EventStatistics {
   /** 86,400 for a day, even when clocks change. */
   step_seconds: number;
-  /** Start of the range, even if the first point is later. */
+  /** Start of the range, even if the first interval starts later. */
   from: string;
-  /** End of the last point. */
+  /** End of the last interval. */
   to: string;
   /** Everything before this time has been counted. */
   complete_until: string;
@@ -1283,16 +1289,16 @@ export interface EventStatistics {
 
 /** The requested measures; a duration is null if nothing was counted. */
 export interface EventStatisticsPoint extends EventStatisticsTotals {
-  /** Start of the point. */
+  /** Start of the interval. */
   at: string;
-  /** True while the point is incomplete; otherwise absent. */
+  /** True while the interval is incomplete; otherwise absent. */
   partial?: boolean;
 }
 
 export interface EventStatisticsSeries {
   /** Subject of the series; null for everything, `other` for groups beyond the limit. */
   key: string | null;
-  /** Contiguous from the first point with a count; gaps are filled with zeros. */
+  /** Contiguous from the first interval with a count; gaps are filled with zeros. */
   points: EventStatisticsPoint[];
   totals: EventStatisticsTotals;
 }
@@ -1314,7 +1320,7 @@ export interface EventSummary {
   /** When it happened. */
   timestamp: string;
   source: string | null;
-  /** The given key, or the id. */
+  /** The idempotency key of the event, or its id if none was given. */
   idempotency_key: string;
   priority: "high" | "normal" | "low";
   sequence_number: number;
@@ -1324,7 +1330,7 @@ export interface EventSummary {
   deliveries: number;
   /** When it was accepted. */
   created_at: string;
-  /** The trace in which it was published; null if the publisher sent none. */
+  /** The trace in which it was published; null if the publisher did not send one. */
   trace_id: string | null;
 }
 
@@ -1357,7 +1363,7 @@ export interface EventTypeInput {
 
 export type EventTypeList = Page<EventType>;
 
-/** Where to find the event type; give one of these. If null, the provider's usual place. */
+/** Where to find the event type; set one of these fields. If null, the provider's default is used. */
 export interface EventTypeSourceInput {
   /** A fixed type for every message. */
   fixed?: string;
@@ -1370,8 +1376,8 @@ export interface EventTypeSourceInput {
   /** Read from `/_webhooks/{party}/…/{event_type}`. */
   path?: boolean;
   /**
-   * Use the value even if the sender's signature does not cover it. Anyone who captured a message can then
-   * change it.
+   * Use the value even if the sender's signature does not cover it. Anyone who has captured a message can
+   * then change the value.
    */
   allow_unsigned?: boolean;
 }
@@ -1401,11 +1407,11 @@ export interface FieldError {
   message: string;
 }
 
-/** For a single message `matches`, `rule` and `trace`; for several requests the other fields. */
+/** A single message has `matches`, `rule` and `trace`; several requests have the other fields. */
 export interface FilterEvaluation {
   /** Null if it depends on a value that the log does not contain. */
   matches?: boolean | null;
-  /** The first rule that refuses it; null if none does. */
+  /** The first rule that refuses the message; null if no rule does. */
   rule?: string | null;
   /** Every condition, in the order of the filter. */
   trace?: FilterTraceStep[];
@@ -1422,7 +1428,7 @@ export interface FilterEvaluation {
   samples?: EvaluatedRequests;
   /** False if the call reached its limit before it had examined all requests. */
   complete?: boolean;
-  /** When the oldest examined request arrived; null if there was none. */
+  /** When the oldest examined request arrived; null if no request was examined. */
   searched_to?: string | null;
 }
 
@@ -1433,11 +1439,11 @@ export interface FilterEvaluationInput {
    * bytes as JSON.
    */
   filter: Record<string, unknown>;
-  /** Evaluates this request of the log. */
+  /** Evaluates this request from the log. */
   request_id?: string;
   /** Evaluates the newest requests of this source. */
   source_id?: string;
-  /** With `source_id`: how many requests to evaluate. */
+  /** Number of requests to evaluate; only with `source_id`. */
   last?: number;
   message?: EvaluatedMessage;
 }
@@ -1445,17 +1451,20 @@ export interface FilterEvaluationInput {
 export interface FilterTraceStep {
   /** Path of the condition in the filter, as in the request log; shortened. */
   path: string;
-  /** Such as `$eq`, the default for a plain value; `$or` and `$not` follow their conditions. */
+  /**
+   * The operator, such as `$eq`, which is the default for a plain value; `$or` and `$not` follow their
+   * conditions.
+   */
   operator: string;
-  /** JSON, shortened; null for `$or` and `$not`. */
+  /** The expected value as JSON, shortened; null for `$or` and `$not`. */
   expected: string | null;
-  /** JSON, shortened; null if absent or unknown. */
+  /** The actual value as JSON, shortened; null if absent or unknown. */
   actual: string | null;
   /** Null if it depends on a value that the log does not contain. */
   result: boolean | null;
   /**
-   * `masked`: a credential, whose value is not in the log. `not_kept`: unknown, for example because the body
-   * is no longer kept. Null for a known value.
+   * Why the value is not available. `masked`: it is a credential, which is not stored in the log. `not_kept`:
+   * it is no longer stored, for example because the body expired. Null if the value is available.
    */
   unknown: "masked" | "not_kept" | null;
 }
@@ -1467,7 +1476,7 @@ export interface GatewayRequest {
   tenant_id: string;
   /** Id of the source. */
   source_id: string;
-  /** When it arrived. */
+  /** When the request arrived. */
   received_at: string;
   /** Method of the request. */
   method: string;
@@ -1478,12 +1487,13 @@ export interface GatewayRequest {
   /** Status of the response. */
   status: number;
   /**
-   * `accepted`: stored, or accepted by the destination. `duplicate`: already known, answered like the first.
-   * `rejected`: refused because of its content. `ignored`: authentic, but no connection accepted it.
-   * `challenge`: a provider verified the address. `failed`: could not be processed now.
+   * `accepted`: stored, or accepted by the destination. `duplicate`: already known; the response is the same
+   * as for the first request. `rejected`: refused because of its content. `ignored`: authentic, but no
+   * connection accepted it. `challenge`: a provider verified the address. `failed`: could not be processed at
+   * the time.
    */
   outcome: "accepted" | "duplicate" | "rejected" | "ignored" | "challenge" | "failed";
-  /** Such as `no_matching_signature` or `rules_too_costly`; null if it was not refused. */
+  /** The cause, such as `no_matching_signature` or `rules_too_costly`; null if the request was not refused. */
   rejection_cause: string | null;
   /** An explanation for the owner of the source; never contains a secret. */
   detail: string | null;
@@ -1499,7 +1509,10 @@ export interface GatewayRequest {
   event_id: string | null;
   /** Reason for the bookmark. */
   bookmark: string | null;
-  /** Requests with the same source, outcome and cause that followed within a minute and were only counted. */
+  /**
+   * Number of requests with the same source, outcome and cause that followed within a minute and were only
+   * counted.
+   */
   more_count: number;
   forwards: {
     /** Id of the connection. */
@@ -1507,7 +1520,7 @@ export interface GatewayRequest {
     /** Id of the webhook. */
     webhook_id: string;
     result: "stored" | "held" | "ignored" | "accepted" | "failed";
-    /** The rule that ignored it, or the response of the webhook. */
+    /** The rule that ignored the message, or the response of the webhook. */
     detail: string | null;
   }[];
 }
@@ -1529,9 +1542,9 @@ export interface GatewayRequestWithBody extends GatewayRequest {
 
 /** A gauge is null if no process reported it. */
 export interface GaugePoint {
-  /** Start of the point. */
+  /** Start of the interval. */
   at: string;
-  /** True while the point is incomplete; otherwise absent. */
+  /** True while the interval is incomplete; otherwise absent. */
   partial?: boolean;
   /** Processes that took samples; a restarted process counts again. */
   processes: number;
@@ -1553,18 +1566,18 @@ export interface GaugePoint {
 }
 
 export interface GaugeStatistics {
-  /** Length of a point. */
+  /** Length of an interval. */
   step_seconds: number;
   /** Start of the range. */
   from: string;
   /** End of the range. */
   to: string;
   now: GaugesNow;
-  /** Points with data, oldest first. */
+  /** Intervals with data, oldest first. */
   points: GaugePoint[];
 }
 
-/** Minimum, mean and maximum of all samples of the point. */
+/** Minimum, mean and maximum of all samples in the interval. */
 export interface GaugeSummary {
   min: number;
   mean: number;
@@ -1591,7 +1604,7 @@ export interface HeaderField {
 /** Who made the change; null if Posthorn did, because of the profile or a response of the receiver. */
 export interface HistoryActor {
   kind: "api_key" | "dashboard_session" | "portal_session" | "anonymous";
-  /** Name of the API key at that time. */
+  /** Name of the API key when the change was made. */
   key_name: string | null;
   /** The person for whom the session was opened. */
   reference: string | null;
@@ -1611,7 +1624,7 @@ export interface IncidentInput {
   detail: string;
   /** `Webhook-ID` of the message. */
   message_id?: string | null;
-  /** When it happened. RFC 3339 date-time, or a date, which means its start in UTC. */
+  /** When it happened. RFC 3339 date-time, or a date (midnight UTC). */
   occurred_at?: string | null;
 }
 
@@ -1632,7 +1645,7 @@ export interface ListedDelivery extends Delivery {
 }
 
 export interface ListedSource extends Source {
-  /** Its last requests by outcome, up to 100; null unless `include=recent` asks for it. */
+  /** Its latest requests by outcome, up to 100; null unless `include=recent` is set. */
   recent: {
     accepted: number;
     duplicate: number;
@@ -1688,7 +1701,7 @@ export interface NotificationChannel {
   id: string;
   /** Kind of channel. */
   kind: "email" | "slack" | "teams" | "discord" | "pagerduty" | "webhook";
-  /** For mail, the address; for other kinds, the host that messages go to. */
+  /** For email, the address; for other kinds, the host that messages are sent to. */
   address: string;
   /** Display name. */
   name: string;
@@ -1698,11 +1711,11 @@ export interface NotificationChannel {
    * is also notified when the webhook works again.
    */
   topics: NotificationTopic[];
-  /** Only notifications about these webhooks; null means everything of the tenant. */
+  /** Only notifications about these webhooks; null means all notifications of the tenant. */
   webhook_ids: string[] | null;
-  /** Send at once, or as a digest every full hour or at 8:00. */
+  /** When messages are sent: immediately, or in a digest every full hour or at 8:00. */
   frequency: "immediate" | "hourly" | "daily";
-  /** Time zone of the reader as an IANA name, for dates, digests and quiet hours. */
+  /** Time zone of the recipient as an IANA name, for dates, digests and quiet hours. */
   time_zone: string;
   /** Nothing is sent during quiet hours; waiting messages are sent when they end. */
   quiet_hours: {
@@ -1713,11 +1726,11 @@ export interface NotificationChannel {
   } | null;
   /** Language of the messages. */
   language: "en" | "de";
-  /** False keeps the channel without sending. */
+  /** If false, the channel is kept but nothing is sent. */
   enabled: boolean;
   /**
-   * The webhook of the tenant `posthorn-operator` that carries the messages; null for mail, for PagerDuty and
-   * for tenants.
+   * The webhook of the tenant `posthorn-operator` that carries the messages; null for email, for PagerDuty
+   * and for tenants.
    */
   webhook_id: string | null;
   /** For `webhook`: the signing secret, only in the response that created the channel; otherwise null. */
@@ -1728,20 +1741,20 @@ export interface NotificationChannel {
   last_error_at: string | null;
   /** The error from the mail server or the network. */
   last_error: string | null;
-  /** Since when the mail server has refused the address; nothing is sent until the channel is tested or saved. */
+  /** When the mail server refused the address. Nothing is sent until the channel is tested or saved. */
   refused_at: string | null;
   /**
-   * `unconfirmed`: the reader of a mail address has not followed the link in the confirmation mail, so
+   * `unconfirmed`: the owner of the email address has not followed the link in the confirmation email, so
    * nothing else is sent. `limited`: too many messages in this hour; the rest follow as one digest.
    */
   state: "on" | "off" | "refused" | "unsubscribed" | "unconfirmed" | "limited";
-  /** When the confirmation mail was sent; there is only one. */
+  /** When the confirmation email was sent; there is only one. */
   confirmation_sent_at: string | null;
-  /** When the reader of a mail address confirmed it; the operator's channels need no confirmation. */
+  /** When the owner of the email address confirmed it; the operator's channels need no confirmation. */
   confirmed_at: string | null;
   /**
-   * When the reader unsubscribed with the link in a mail. Only the reader can subscribe again, with the same
-   * link.
+   * When the recipient unsubscribed with the link in an email. Only the recipient can subscribe again, with
+   * the same link.
    */
   unsubscribed_at: string | null;
   /** When the messages collected since the hourly limit was reached will be sent. */
@@ -1753,7 +1766,7 @@ export interface NotificationChannel {
 }
 
 export interface NotificationChannelInput {
-  /** Id of an existing channel; without it a new one is created. */
+  /** Id of an existing channel; if omitted, a new channel is created. */
   id?: string;
   /** Cannot be changed. */
   kind: "email" | "slack" | "teams" | "discord" | "pagerduty" | "webhook";
@@ -1774,16 +1787,16 @@ export interface NotificationChannelInput {
    * is also notified when the webhook works again.
    */
   topics?: NotificationTopic[];
-  /** Only notifications about these webhooks; null means everything of the tenant. */
+  /** Only notifications about these webhooks; null means all notifications of the tenant. */
   webhook_ids?: string[] | null;
-  /** Send at once, or as a digest every full hour or at 8:00. */
+  /** When messages are sent: immediately, or in a digest every full hour or at 8:00. */
   frequency?: "immediate" | "hourly" | "daily";
-  /** Time zone of the reader as an IANA name, for dates, digests and quiet hours. */
+  /** Time zone of the recipient as an IANA name, for dates, digests and quiet hours. */
   time_zone?: string;
   quiet_hours?: QuietHours | null;
   /** Language of the messages. */
   language?: "en" | "de";
-  /** False keeps the channel without sending. */
+  /** If false, the channel is kept but nothing is sent. */
   enabled?: boolean;
 }
 
@@ -1816,7 +1829,7 @@ export interface OAuth2Client {
   authentication: "basic" | "body";
 }
 
-/** Client credentials (RFC 6749, 4.4) that get a bearer token for each delivery. */
+/** Client credentials (RFC 6749, section 4.4) used to obtain the bearer token for deliveries. */
 export interface OAuth2ClientInput {
   /** Validated like the webhook's URL. */
   token_url?: string;
@@ -1832,9 +1845,9 @@ export interface OAuth2ClientInput {
 export interface OpenCircuit {
   /** Id of the webhook. */
   webhook_id: string;
-  /** When the next probe may be sent; null while probes are sent. */
+  /** When the next probe may be sent; null while probes are being sent. */
   until: string | null;
-  /** Deliveries of this selection that wait for it. */
+  /** Deliveries of this selection that wait for the circuit. */
   count: number;
 }
 
@@ -1859,8 +1872,8 @@ export interface OperationRate {
 
 export interface PauseInput {
   /**
-   * When the pause ends automatically; without it only `resume` ends it. RFC 3339 date-time, or a date, which
-   * means its start in UTC.
+   * When the pause ends automatically. If omitted, only `resume` ends it. RFC 3339 date-time, or a date
+   * (midnight UTC).
    */
   until?: string | null;
   /** Reason shown with the pause. */
@@ -1896,19 +1909,19 @@ export interface PortalSession {
   tenant_id: string;
   /** What the session may do. */
   capabilities: PortalCapability[];
-  /** Your name for the user. It appears in the audit log, and sessions can be revoked by it. */
+  /** Your name for the user. It appears in the audit log and can be used to revoke the user's sessions. */
   reference: string | null;
-  /** Only these webhooks; if omitted, all of the tenant. */
+  /** Only these webhooks; if omitted, all webhooks of the tenant. */
   webhook_ids: string[] | null;
   /** The page that shows the portal in a frame. */
   origin: string | null;
-  /** Defaults to the language of the reader's browser. */
+  /** Defaults to the language of the user's browser. */
   locale: string | null;
   /** When it was created. */
   created_at: string;
   /** When it ends. */
   expires_at: string;
-  /** When its code was used; null if not yet. */
+  /** When its code was used; null if it has not been used. */
   redeemed_at: string | null;
   /** When it was revoked; null otherwise. */
   ended_at: string | null;
@@ -1918,7 +1931,7 @@ export interface PortalSessionCreated {
   /** Id of the session; not a secret. */
   id: string;
   tenant_id: string;
-  /** Opens the portal once, within one minute. Hand it to the browser and do not store it. */
+  /** Opens the portal once, within one minute. Pass it to the browser and do not store it. */
   url: string;
   /** The one-time code in the URL, for `<posthorn-portal>`. */
   code: string;
@@ -1933,19 +1946,19 @@ export interface PortalSessionInput {
   /** Tenant whose endpoints and deliveries are shown. Optional for keys that belong to a tenant. */
   tenant_id?: string;
   /**
-   * What the session may do. Defaults to the portal settings, or else to the read capabilities,
-   * `endpoints:write`, `deliveries:retry` and `test:send`. Secrets are included only if named.
+   * What the session may do. Defaults to the portal settings or, if these set no default, to the read
+   * capabilities, `endpoints:write`, `deliveries:retry` and `test:send`. Secrets are included only if named.
    */
   capabilities?: PortalCapability[];
   /** How long the session lasts. */
   expires_in_seconds?: number;
-  /** Your name for the user. It appears in the audit log, and sessions can be revoked by it. */
+  /** Your name for the user. It appears in the audit log and can be used to revoke the user's sessions. */
   reference?: string | null;
-  /** Only these webhooks; if omitted, all of the tenant. */
+  /** Only these webhooks; if omitted, all webhooks of the tenant. */
   webhook_ids?: string[] | null;
   /** The page that shows the portal in a frame. */
   origin?: string | null;
-  /** Defaults to the language of the reader's browser. */
+  /** Defaults to the language of the user's browser. */
   locale?: string | null;
   theme?: PortalSessionTheme | null;
 }
@@ -1954,14 +1967,17 @@ export type PortalSessionList = Page<PortalSession>;
 
 /** Only for this session. */
 export interface PortalSessionTheme {
-  /** Its lightness is adjusted until text on it, and the colour on the background, reach a contrast of 4.5:1. */
+  /**
+   * The lightness of this colour is adjusted until both the text on it and the colour on the background reach
+   * a contrast of 4.5:1.
+   */
   accent?: string | null;
   /** Corner radius in pixels. */
   radius?: number | null;
   density?: "comfortable" | "compact" | null;
-  /** `system`, `serif`, `mono`, or the name of a font installed on the reader's machine. Never downloaded. */
+  /** `system`, `serif`, `mono`, or the name of a font installed on the user's device. Never downloaded. */
   font?: string | null;
-  /** `auto` follows the reader's system; `host` follows the page around the frame. */
+  /** `auto` follows the user's system; `host` follows the page around the frame. */
   scheme?: "auto" | "light" | "dark" | "host" | null;
   /** Shown at the top and in the title. */
   product_name?: string | null;
@@ -2002,14 +2018,17 @@ export interface PortalSettingsInput {
 }
 
 export interface PortalTheme {
-  /** Its lightness is adjusted until text on it, and the colour on the background, reach a contrast of 4.5:1. */
+  /**
+   * The lightness of this colour is adjusted until both the text on it and the colour on the background reach
+   * a contrast of 4.5:1.
+   */
   accent: string | null;
   /** Corner radius in pixels. */
   radius: number | null;
   density: "comfortable" | "compact" | null;
-  /** `system`, `serif`, `mono`, or the name of a font installed on the reader's machine. Never downloaded. */
+  /** `system`, `serif`, `mono`, or the name of a font installed on the user's device. Never downloaded. */
   font: string | null;
-  /** `auto` follows the reader's system; `host` follows the page around the frame. */
+  /** `auto` follows the user's system; `host` follows the page around the frame. */
   scheme: "auto" | "light" | "dark" | "host" | null;
   /** Shown at the top and in the title. */
   product_name: string | null;
@@ -2030,7 +2049,7 @@ export type PortalThemeInput = PortalSessionTheme;
 
 export interface PreviousSecret {
   secret: string;
-  /** Both secrets are valid until then. */
+  /** Both secrets are valid until this time. */
   expires_at: string;
 }
 
@@ -2086,7 +2105,7 @@ export interface Profile {
   schedule: ProfileSchedule;
   /** Minimum delays before a retry, by failure category. */
   retry_delay_floors_ms: Record<string, unknown>;
-  /** A delivery older than this becomes a dead letter, `expired`. */
+  /** Age after which a delivery becomes a dead letter with the reason `expired`. */
   age_ms_max: number;
   /** Maximum number of requests after failures of a category. */
   attempts_max_by_category: Record<string, unknown>;
@@ -2117,7 +2136,7 @@ export interface Profile {
     | "cloudevents-binary"
     | "standard-thin"
   )[];
-  /** Events whose `data` is `{}` are not sent and become dead letters, `empty_data`. */
+  /** Events whose `data` is `{}` are not sent and become dead letters with the reason `empty_data`. */
   empty_data_refused: boolean;
   /** In the order in which they are sent. */
   headers: ProfileHeader[];
@@ -2156,7 +2175,7 @@ export interface ProfileClassification {
 
 /** When a webhook is suspended or disabled. */
 export interface ProfileDisableRules {
-  /** Statuses that suspend the webhook at once. */
+  /** Statuses that suspend the webhook immediately. */
   suspend_statuses: number[];
   /** A webhook that has been suspended this long is disabled. */
   suspended_to_disabled_ms: number;
@@ -2240,13 +2259,13 @@ export interface ProfilePauses {
   retry_after_statuses: number[];
   /** Pauses after a failure of a category. */
   categories_ms: Record<string, unknown>;
-  /** Pause after a connection that closed without a response; 0 for none. */
+  /** Pause after a connection that closed without a response; 0 disables the pause. */
   unanswered_ms: number;
   /** Statuses after which the webhook is throttled. */
   throttle_statuses_ms: Record<string, unknown>;
 }
 
-/** What a webhook requires before it is served. */
+/** What a webhook must have before anything is sent to it. */
 export interface ProfileRegistration {
   verification: "none" | "challenge" | "cloudevents" | "dns";
   verification_required: boolean;
@@ -2283,14 +2302,14 @@ export type ProfileSchedule =
 
 export interface ProfileStatusRule {
   outcome: "accepted" | "transient" | "terminal";
-  /** Absent for accepted. */
+  /** Absent if the outcome is accepted. */
   category?: FailureCategory;
   /**
    * Who is notified: the log; other webhooks of the tenant that subscribe to `posthorn.*`; those and the
    * operator's log.
    */
   attention?: "warn" | "notify" | "escalate";
-  /** The status does not tell whether the request was processed. */
+  /** The status does not show whether the request was processed. */
   receiver_state_unknown?: true;
   /** The `reason` of a transient outcome, if it is not the default. */
   reason?: string;
@@ -2349,20 +2368,23 @@ export interface ReceiverFinding {
 }
 
 export interface RecoverInput {
-  /** Deliveries created at or after this time. RFC 3339 date-time, or a date, which means its start in UTC. */
+  /** Deliveries created at or after this time. RFC 3339 date-time, or a date (midnight UTC). */
   since: string;
-  /** Deliveries created before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
+  /** Deliveries created before this time. RFC 3339 date-time, or a date (midnight UTC). */
   until?: string | null;
   /** Defaults to exhausted and skipped. */
   statuses?: ("exhausted" | "skipped" | "cancelled" | "success")[] | null;
   rate_limit?: OperationRate;
-  /** Close each open circuit once before sending to its webhook; otherwise deliveries wait for it. */
+  /**
+   * If true, closes each open circuit once before sending to its webhook. If false, deliveries wait for the
+   * circuits to close.
+   */
   close_circuits?: boolean;
-  /** Only count. */
+  /** Only count the deliveries; nothing is changed. */
   dry_run?: boolean;
 }
 
-/** A call of this API. `body` is null if the caller chooses its content. */
+/** A call to this API. `body` is null if the caller chooses its content. */
 export interface Remedy {
   /** A sentence. */
   text: string;
@@ -2378,18 +2400,18 @@ export interface RenderedRequest {
   method: "POST";
   /** Tokens are masked. */
   url: string;
-  /** In their original order. Possible credentials are `***`. */
+  /** In their original order. Possible credentials are replaced by `***`. */
   headers: HeaderField[];
   /** The bytes of the body, always exactly as sent. */
   body_base64: string;
-  /** Whether the request is as sent, except for masked values and headers that the connection adds. */
+  /** Whether the request is exactly as sent, except for masked values and headers that the connection adds. */
   exact: boolean;
   /** What may differ, and why. Empty if `exact`. */
   may_differ: RequestDifference[];
 }
 
 export interface ReplayInput {
-  /** Deliver only to these webhooks; if omitted, to all that are now subscribed to the type. */
+  /** Deliver only to these webhooks; if omitted, to all webhooks that currently subscribe to the type. */
   webhook_ids?: string[] | null;
 }
 
@@ -2398,24 +2420,24 @@ export interface ReplayResult {
 }
 
 export interface RequestBookmarkInput {
-  /** Why the request is kept. It is kept until null removes the bookmark. */
+  /** Reason for the bookmark. The request is kept until the bookmark is removed with null. */
   name?: string | null;
 }
 
 export interface RequestDifference {
   parts: ("url" | "headers" | "signature")[];
   /**
-   * `configuration_changed`: the webhook was changed since; `url` is the one used then, if known;
-   * `configuration_may_have_changed`: the webhook was changed since, and the configuration used then was not
-   * kept; `secret_rotated`: a key or credential of the webhook is newer than the request; `access_token`: the
-   * access token used then, and the time to obtain it, are not kept
+   * `configuration_changed`: the webhook has been changed since the attempt; `url` is the URL of the attempt,
+   * if known; `configuration_may_have_changed`: the webhook has been changed since the attempt, and its
+   * earlier configuration was not kept; `secret_rotated`: a key or credential of the webhook is newer than
+   * the request; `access_token`: the access token of the attempt, and the time to obtain it, are not kept
    */
   reason: "configuration_changed" | "configuration_may_have_changed" | "secret_rotated" | "access_token";
   detail: string;
 }
 
 export interface RequestReplayInput {
-  /** Only these connections; if omitted, all of the source. */
+  /** Only these connections; if omitted, all connections of the source. */
   connection_ids?: string[] | null;
 }
 
@@ -2445,7 +2467,7 @@ export interface RetriedDelivery {
    * flight
    */
   waiting_for: WaitingReason | null;
-  /** Null if it is not waiting, or if the time is unknown. */
+  /** Null if the delivery is not waiting, or if the time is unknown. */
   waiting_until: string | null;
 }
 
@@ -2463,7 +2485,10 @@ export interface RetryAfter {
 /** Null for bulk operations and the library. */
 export interface RetryAuthor {
   kind: "api_key" | "dashboard_session" | "portal_session";
-  /** Name of the API key, or reference of the portal session. Portal sessions see only their own. */
+  /**
+   * Name of the API key, or reference of the portal session. A portal session can only read its own
+   * reference.
+   */
   name: string | null;
 }
 
@@ -2472,21 +2497,25 @@ export interface RetryBatchInput {
     webhook_ids?: string[] | null;
     event_types?: string[] | null;
     failure_categories?: FailureCategory[] | null;
-    /** Created at or after this time. RFC 3339 date-time, or a date, which means its start in UTC. */
+    /** Created at or after this time. RFC 3339 date-time, or a date (midnight UTC). */
     from?: string | null;
-    /** Created before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
+    /** Created before this time. RFC 3339 date-time, or a date (midnight UTC). */
     to?: string | null;
   };
   rate_limit?: OperationRate;
   priority?: "high" | "normal" | "low";
   /**
-   * When the operation begins, up to 30 days ahead; at once if omitted or in the past. It retries what was a
-   * dead letter at the time of this request. RFC 3339 date-time, or a date, which means its start in UTC.
+   * When the operation begins, up to 30 days ahead; immediately if omitted or in the past. It retries the
+   * deliveries that are dead letters at the time of this request. RFC 3339 date-time, or a date (midnight
+   * UTC).
    */
   start_at?: string | null;
-  /** Close each open circuit once before sending to its webhook; otherwise deliveries wait for it. */
+  /**
+   * If true, closes each open circuit once before sending to its webhook. If false, deliveries wait for the
+   * circuits to close.
+   */
   close_circuits?: boolean;
-  /** Only count. */
+  /** Only count the deliveries; nothing is changed. */
   dry_run?: boolean;
 }
 
@@ -2523,9 +2552,9 @@ export interface RetryConfigInput {
   timeout_ms?: number;
   /** Factor by which the timeout grows with each attempt, up to three times the initial timeout. */
   timeout_growth_factor?: number;
-  /** Delays between requests, instead of the exponential fields. */
+  /** Delays between requests in milliseconds. Replaces the exponential backoff fields. */
   schedule_ms?: number[];
-  /** A delivery older than this is dead-lettered. */
+  /** A delivery older than this becomes a dead letter. */
   max_age_ms?: number;
 }
 
@@ -2537,7 +2566,10 @@ export interface RetryDeliveriesInput {
   dry_run?: boolean;
   /** New priority of the deliveries; unchanged if omitted. */
   priority?: "high" | "normal" | "low" | null;
-  /** Close each open circuit once before sending to its webhook; otherwise deliveries wait for it. */
+  /**
+   * If true, closes each open circuit once before sending to its webhook. If false, deliveries wait for the
+   * circuits to close.
+   */
   close_circuits?: boolean;
   rate_limit?: OperationRate;
 }
@@ -2545,12 +2577,15 @@ export interface RetryDeliveriesInput {
 export interface RetryInput {
   /** New priority of the delivery; unchanged if omitted. */
   priority?: "high" | "normal" | "low" | null;
-  /** Close the webhook's circuit first if it is open; otherwise the delivery waits for it. */
+  /**
+   * If true, closes the webhook's circuit first if it is open. If false, the delivery waits for the circuit
+   * to close.
+   */
   close_circuit?: boolean;
 }
 
 export interface RotateInput {
-  /** `graceful` signs with both secrets for a while; `revoke` stops using the old secret at once. */
+  /** `graceful` signs with both secrets for a while; `revoke` stops using the old secret immediately. */
   mode?: "graceful" | "revoke";
   /** How long both secrets are used. */
   overlap_seconds?: number;
@@ -2579,8 +2614,9 @@ export interface SearchHits {
 }
 
 /**
- * `v1` is HMAC-SHA256 and `v1a` is Ed25519 of Standard Webhooks; the others are `X-Webhook-Signature` and RFC
- * 9421. Null uses the profile's default; the profile also lists the allowed schemes.
+ * `v1` (HMAC-SHA256) and `v1a` (Ed25519) are the schemes of Standard Webhooks. The other values select the
+ * `X-Webhook-Signature` header and HTTP Message Signatures (RFC 9421). If null, the profile's default
+ * applies; the profile lists the allowed schemes.
  */
 export interface Signing {
   schemes: ("v1a" | "v1" | "x-webhook-v1" | "rfc9421-ed25519" | "rfc9421-hmac-sha256")[] | null;
@@ -2614,14 +2650,14 @@ export interface Source {
     path: boolean | null;
     allow_unsigned: boolean | null;
   } | null;
-  /** Members of the body that together identify a message, for senders that provide no id. */
+  /** Fields of the body that together identify a message, for senders that provide no id. */
   key_pointers: string[] | null;
   /**
    * Headers to forward in addition to the provider's usual ones. Credentials and connection headers are never
    * forwarded.
    */
   forward_headers: string[];
-  /** Appends the rest of path and query to the webhook's URL. */
+  /** Appends the rest of the request path and the query to the webhook's URL. */
   forward_path: boolean;
   /**
    * Forwards the sender's `Signature`, `Signature-Input` and `Content-Digest` (RFC 9421), unless the webhook
@@ -2638,24 +2674,24 @@ export interface Source {
   allow_probes: ("head" | "get" | "validation_token")[];
   /** Response to senders in `store_and_forward`; 202 if null. */
   custom_response: {
-    /** Neither a redirect nor an error. */
+    /** Must not be a redirect or an error. */
     status: number;
     content_type: string | null;
     body: string | null;
   } | null;
-  /** False refuses all messages. */
+  /** If false, all messages are refused. */
   active: boolean;
-  /** While not active: `unavailable` answers 503, `gone` 410. */
+  /** Response while the source is not active: `unavailable` sends a 503, `gone` a 410. */
   when_inactive: "unavailable" | "gone";
-  /** Per process; requests beyond it get 429. */
+  /** Limit per process; further requests get 429. */
   rate_limit: {
     requests_per_minute: number;
     /** Burst size. If omitted, the current value is kept. */
     burst: number;
   } | null;
-  /** Lower than the limit of the server; larger bodies get 413. */
+  /** Limit below that of the server; larger bodies get 413. */
   body_bytes_max: number | null;
-  /** `pass_through`: time until the sender is answered. Keep it below the sender's own timeout. */
+  /** `pass_through`: maximum time until the sender gets a response. Keep it below the sender's own timeout. */
   budget_ms: number;
   /** `pass_through`: retries transient failures within `budget_ms`. Without it there is one attempt. */
   retries_within_budget: boolean;
@@ -2696,7 +2732,7 @@ export interface SourceAddress {
   source_id: string;
   /** A secret: anyone with this address can send. Give it only to the sender. */
   url: string;
-  /** The address with the public name; null without one. */
+  /** The address with the public host name; null if there is none. */
   party_url: string | null;
   source: Source;
 }
@@ -2708,8 +2744,8 @@ export interface SourceCreate extends SourceUpdate {
   tenant_id?: string;
   /**
    * How messages are verified: `type` names a provider such as `github`, a scheme such as `hmac`, or `none`,
-   * which must be given explicitly. Secrets are encrypted and never shown again. A change replaces all of
-   * them; give two during a rotation. Up to 32768 bytes as JSON.
+   * which must be given explicitly. Secrets are encrypted and never shown again. An update replaces all
+   * secrets; during a rotation, list both. Up to 32768 bytes as JSON.
    */
   verification: Record<string, unknown>;
 }
@@ -2727,7 +2763,7 @@ export interface SourceHandshakeInput {
 
 export type SourceList = Page<ListedSource>;
 
-/** Per process; requests beyond it get 429. */
+/** Limit per process; further requests get 429. */
 export interface SourceRateLimitInput {
   requests_per_minute: number;
   /** Burst size. If omitted, the current value is kept. */
@@ -2745,7 +2781,7 @@ export interface SourceType {
   title: string;
   fields: {
     name: string;
-    /** `texts` accepts one or several texts, such as two secrets during a rotation. */
+    /** `texts` accepts one or several strings, such as two secrets during a rotation. */
     kind: "text" | "texts" | "number" | "choice" | "verifiers";
     is_required: boolean;
     /** Encrypted in storage and masked in responses. */
@@ -2778,26 +2814,26 @@ export interface SourceUpdate {
   description?: string;
   /**
    * How messages are verified: `type` names a provider such as `github`, a scheme such as `hmac`, or `none`,
-   * which must be given explicitly. Secrets are encrypted and never shown again. A change replaces all of
-   * them; give two during a rotation. Up to 32768 bytes as JSON.
+   * which must be given explicitly. Secrets are encrypted and never shown again. An update replaces all
+   * secrets; during a rotation, list both. Up to 32768 bytes as JSON.
    */
   verification?: Record<string, unknown>;
   /** Also accepts messages at `/_webhooks/{party}/…`. The name is unique in a deployment. */
   party?: string | null;
   /**
-   * `pass_through` answers after the destination accepted; `store_and_forward` answers once the message is
-   * stored, and requires an acknowledgement of the service description.
+   * `pass_through` responds after the destination accepted the message; `store_and_forward` responds once the
+   * message is stored, and requires an acknowledgement of the service description.
    */
   mode?: "pass_through" | "store_and_forward";
   event_type?: EventTypeSourceInput | null;
-  /** Members of the body that together identify a message, for senders that provide no id. */
+  /** Fields of the body that together identify a message, for senders that provide no id. */
   key_pointers?: string[] | null;
   /**
    * Headers to forward in addition to the provider's usual ones. Credentials and connection headers are never
    * forwarded.
    */
   forward_headers?: string[];
-  /** Appends the rest of path and query to the webhook's URL. */
+  /** Appends the rest of the request path and the query to the webhook's URL. */
   forward_path?: boolean;
   /**
    * Forwards the sender's `Signature`, `Signature-Input` and `Content-Digest` (RFC 9421), unless the webhook
@@ -2813,14 +2849,14 @@ export interface SourceUpdate {
    */
   allow_probes?: ("head" | "get" | "validation_token")[];
   custom_response?: CustomResponseInput | null;
-  /** False refuses all messages. */
+  /** If false, all messages are refused. */
   active?: boolean;
-  /** While not active: `unavailable` answers 503, `gone` 410. */
+  /** Response while the source is not active: `unavailable` sends a 503, `gone` a 410. */
   when_inactive?: "unavailable" | "gone";
   rate_limit?: SourceRateLimitInput | null;
-  /** Lower than the limit of the server; larger bodies get 413. */
+  /** Limit below that of the server; larger bodies get 413. */
   body_bytes_max?: number | null;
-  /** `pass_through`: time until the sender is answered. Keep it below the sender's own timeout. */
+  /** `pass_through`: maximum time until the sender gets a response. Keep it below the sender's own timeout. */
   budget_ms?: number;
   /** `pass_through`: retries transient failures within `budget_ms`. Without it there is one attempt. */
   retries_within_budget?: boolean;
@@ -2844,7 +2880,7 @@ export interface System {
   /** As in `/readyz`. */
   ready: boolean;
   reasons: string[];
-  /** Configured features whose role no process of the deployment runs. */
+  /** Configured features that require a role that no process of the deployment runs. */
   warnings: string[];
   /** Null while the store cannot report it. */
   worker_pools:
@@ -2889,7 +2925,7 @@ export interface Tenant {
   id: string;
   /** Display name. */
   name: string;
-  /** Limit over all its webhooks. */
+  /** Limit for all webhooks of the tenant combined. */
   rate_limit: {
     requests_per_minute: number;
     /** Burst size. If omitted, the current value is kept. */
@@ -2908,7 +2944,7 @@ export interface Tenant {
 export interface TenantInput {
   /** Display name. */
   name?: string;
-  /** Limit over all its webhooks. */
+  /** Limit for all webhooks of the tenant combined. */
   rate_limit?: {
     requests_per_minute: number;
     /** Burst size. If omitted, the current value is kept. */
@@ -2991,7 +3027,7 @@ export interface Webhook extends WebhookSummary {
   owner_id: string | null;
   /** An https URL with a public address. */
   url: string;
-  /** Event types; `order.*` matches all below `order.`, `*` matches all. */
+  /** Event types; `order.*` matches all types that begin with `order.`, `*` matches all types. */
   events: string[];
   /** Free-form description. */
   description: string;
@@ -3001,7 +3037,7 @@ export interface Webhook extends WebhookSummary {
   /** Sends the headers of both families while a receiver migrates from one to the other. */
   migration_headers: boolean;
   /**
-   * What the receiver gets of the trace that an event was published in. `forward`: `traceparent` if the
+   * What the receiver gets of the trace in which an event was published. `forward`: `traceparent` if the
    * publisher sent one; `forward_with_state`: also `tracestate`, for receivers that agreed to it; `always`: a
    * `traceparent` for every event; `off`: nothing.
    */
@@ -3055,17 +3091,17 @@ export interface WebhookBacklog {
   /** Id of the webhook. */
   webhook_id: string;
   waiting: WaitingByPriority;
-  /** All priorities, counted up to 10,000. */
+  /** Total of all priorities, counted up to 10,000. */
   total: number;
-  /** More than 10,000 are waiting; the oldest is that of the counted ones. */
+  /** True if more than 10,000 deliveries are waiting. The oldest is then the oldest of the counted ones. */
   more: boolean;
   /** When the oldest waiting delivery was created; null if none is waiting. */
   oldest_created_at: string | null;
-  /** Over the last five minutes and the current one. */
+  /** Average over the last five minutes and the current minute. */
   accepted_per_second: number;
   /**
    * Time to drain at the current rate if nothing more is published. Null if unknown: nothing was accepted
-   * lately, or more is waiting than was counted.
+   * recently, or more deliveries are waiting than were counted.
    */
   drain_seconds: number | null;
 }
@@ -3073,7 +3109,7 @@ export interface WebhookBacklog {
 export interface WebhookCreate extends WebhookUpdate {
   /** An https URL with a public address. */
   url: string;
-  /** Event types; `order.*` matches all below `order.`, `*` matches all. */
+  /** Event types; `order.*` matches all types that begin with `order.`, `*` matches all types. */
   events: string[];
   /** `whsec_` or `whsk_` followed by base64 of 24 to 64 bytes; generated if absent. */
   secret?: string;
@@ -3090,9 +3126,9 @@ export interface WebhookHealth {
   /** Id of the webhook. */
   webhook_id: string;
   /**
-   * The first that applies: `suspended`, `disabled` or `unverified` by its status; `paused` manually;
-   * `circuit_open` while its circuit is not closed; `failing` if its last three attempts (or all, if there
-   * were fewer) or most of the last eight failed; `healthy`.
+   * The first that applies: `suspended`, `disabled` or `unverified` (its status); `paused`
+   * (manually);`circuit_open` (its circuit is not closed); `failing` (its last three attempts failed, or all
+   * if there werefewer, or most of the last eight); `healthy`.
    */
   health: HealthState;
   status: "active" | "suspended" | "disabled" | "unverified";
@@ -3129,7 +3165,10 @@ export interface WebhookHealthCounts {
 }
 
 export interface WebhookList extends Page<ListedWebhook> {
-  /** When sorted by failure rate: webhooks whose last failure is older were not examined. Otherwise null. */
+  /**
+   * When sorted by failure rate, webhooks whose last failure is before this time were not examined; otherwise
+   * null.
+   */
   searched_to: string | null;
   /** False if the time limit did not allow sorting all webhooks: those not examined are at the end. */
   complete: boolean;
@@ -3156,8 +3195,8 @@ export interface WebhookRevision {
   at: string;
   by: HistoryActor | null;
   /**
-   * By field of the webhook: the previous value, if any, and the new one. Secrets and credentials are not
-   * recorded.
+   * Keyed by field of the webhook: the previous value, if any, and the new one. Secrets and credentials are
+   * not recorded.
    */
   changes: Record<string, WebhookFieldChange>;
 }
@@ -3192,9 +3231,9 @@ export interface WebhookSummary {
   description: string;
   status: "active" | "suspended" | "disabled" | "unverified";
   /**
-   * The first that applies: `suspended`, `disabled` or `unverified` by its status; `paused` manually;
-   * `circuit_open` while its circuit is not closed; `failing` if its last three attempts (or all, if there
-   * were fewer) or most of the last eight failed; `healthy`.
+   * The first that applies: `suspended`, `disabled` or `unverified` (its status); `paused`
+   * (manually);`circuit_open` (its circuit is not closed); `failing` (its last three attempts failed, or all
+   * if there werefewer, or most of the last eight); `healthy`.
    */
   health: HealthState;
 }
@@ -3235,17 +3274,17 @@ export interface WebhookTimelineEntry {
 export interface WebhookUpdate {
   /** An https URL with a public address. */
   url?: string;
-  /** Event types; `order.*` matches all below `order.`, `*` matches all. */
+  /** Event types; `order.*` matches all types that begin with `order.`, `*` matches all types. */
   events?: string[];
   /** Free-form description. */
   description?: string;
   owner_id?: string | null;
-  /** False keeps the webhook without sending. */
+  /** If false, the webhook is kept but nothing is sent. */
   active?: boolean;
   /** Delivery profile; see /v1/profiles. */
   profile?: "standard" | "event-delivery" | "ts-16a" | "cloudevents" | "x-webhook";
   signing?: Signing;
-  /** A payload format of the profile; null uses its first. */
+  /** A payload format of the profile; null selects its first format. */
   payload_format?:
     | "standard"
     | "data"
@@ -3270,7 +3309,7 @@ export interface WebhookUpdate {
   /** Sends the headers of both families while a receiver migrates from one to the other. */
   migration_headers?: boolean | null;
   /**
-   * What the receiver gets of the trace that an event was published in. `forward`: `traceparent` if the
+   * What the receiver gets of the trace in which an event was published. `forward`: `traceparent` if the
    * publisher sent one; `forward_with_state`: also `tracestate`, for receivers that agreed to it; `always`: a
    * `traceparent` for every event; `off`: nothing.
    */
@@ -3288,9 +3327,9 @@ export interface WebhookUpdate {
   /** Free-form data, stored and returned unchanged. Up to 16384 bytes as JSON. */
   metadata?: Record<string, unknown>;
   /**
-   * How the receiver proves that it wants the events: `challenge` returns a text, `cloudevents` grants
-   * permission by OPTIONS or callback, `dns` is a TXT record of its domain. Until then the webhook is
-   * `unverified`.
+   * How the receiver proves that it wants the events: with `challenge` it returns a string, with
+   * `cloudevents` it grants permission by OPTIONS or callback, with `dns` its domain has a TXT record. Until
+   * then the webhook is `unverified`.
    */
   verification?:
     | string
@@ -3307,9 +3346,9 @@ export interface WebhookUpdate {
 }
 
 export interface WebhookWaiting {
-  /** All priorities, counted up to 10,000. */
+  /** Total of all priorities, counted up to 10,000. */
   total: number;
-  /** Whether more than 10,000 are waiting. */
+  /** Whether more than 10,000 deliveries are waiting. */
   more: boolean;
   /** When the oldest waiting delivery was created; null if none is waiting. */
   oldest_created_at: string | null;
@@ -3334,7 +3373,7 @@ export interface PublishEventQuery {
   timestamp?: string;
   /**
    * Within 24 hours, the same key with the same event returns the first result with `duplicate: true`; the
-   * same key with another event is refused.
+   * same key with a different event is refused.
    */
   idempotency_key?: string;
   /** Priority `high` is delivered first when there is a backlog. */
@@ -3354,9 +3393,9 @@ export interface ListEventsQuery extends PageQuery {
   data_contains?: string;
   /** Tenant. Optional for keys that belong to a tenant. */
   tenant_id?: string;
-  /** Only events accepted at or after this time. RFC 3339 date-time, or a date, which means its start in UTC. */
+  /** Only events accepted at or after this time. RFC 3339 date-time, or a date (midnight UTC). */
   from?: string;
-  /** Only events accepted before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
+  /** Only events accepted before this time. RFC 3339 date-time, or a date (midnight UTC). */
   to?: string;
 }
 
@@ -3394,16 +3433,13 @@ export interface ListEventDeliveriesQuery extends PageQuery {
   origin?: ("publish" | "retry" | "replay" | "test")[];
   /** Only deliveries with at least this many attempts. */
   attempt_min?: number;
-  /** Text in the error or in the stored part of the response of the last attempt; case-insensitive. */
+  /** Case-insensitive substring of the error or of the stored part of the response of the last attempt. */
   error?: string;
-  /**
-   * Only deliveries created at or after this time. RFC 3339 date-time, or a date, which means its start in
-   * UTC.
-   */
+  /** Only deliveries created at or after this time. RFC 3339 date-time, or a date (midnight UTC). */
   from?: string;
-  /** Only deliveries created before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
+  /** Only deliveries created before this time. RFC 3339 date-time, or a date (midnight UTC). */
   to?: string;
-  /** `next_attempt` lists waiting deliveries, those due first at the top. */
+  /** `next_attempt` lists waiting deliveries, earliest due first. */
   order?: "newest" | "oldest" | "next_attempt";
 }
 
@@ -3423,22 +3459,22 @@ export interface ListWebhooksQuery extends PageQuery {
   /** Current state of the circuit breaker. May be repeated. */
   circuit?: ("closed" | "open" | "half_open")[];
   /**
-   * One state per webhook: `suspended`, `disabled` or `unverified` by its status; otherwise `paused` if
-   * paused by hand; otherwise `circuit_open` while its circuit is not closed; otherwise `failing` if the last
-   * three attempts or most of the last eight failed; otherwise `healthy`. May be repeated.
+   * One state per webhook, the first that applies: `suspended`, `disabled` or `unverified` (its status);
+   * `paused` (manually); `circuit_open`(its circuit is not closed); `failing` (the last three attempts, or
+   * most of the last eight, failed);`healthy`. May be repeated.
    */
   health?: HealthState[];
   /** True for webhooks with a failed attempt since the last accepted one, false for all others. */
   failing?: boolean;
-  /** True for webhooks that were paused by hand, false for all others. */
+  /** True for webhooks that were paused manually, false for all others. */
   paused?: boolean;
-  /** Text in the URL or the description; case-insensitive. */
+  /** Case-insensitive substring of the URL or the description. */
   q?: string;
   /**
    * `created`: newest first. `last_failure`: most recent failure first, webhooks without failures last.
-   * `failures`: most failed attempts of the last 24 hours first. `failure_rate`: of the last 24 hours; equal
-   * rates by number of failed attempts. `backlog`: most waiting deliveries first, counted up to 10,000 per
-   * webhook; webhooks beyond that by number of attempts of the last 24 hours.
+   * `failures`: most failed attempts in the last 24 hours first. `failure_rate`: of the last 24 hours; equal
+   * rates are ordered by number of failedattempts. `backlog`: most waiting deliveries first, counted up to
+   * 10,000 per webhook; webhooks beyond that are ordered by number ofattempts in the last 24 hours.
    */
   sort?: "created" | "last_failure" | "failures" | "failure_rate" | "backlog";
   /** Tenant. Optional for keys that belong to a tenant. */
@@ -3515,16 +3551,13 @@ export interface ListWebhookDeliveriesQuery extends PageQuery {
   origin?: ("publish" | "retry" | "replay" | "test")[];
   /** Only deliveries with at least this many attempts. */
   attempt_min?: number;
-  /** Text in the error or in the stored part of the response of the last attempt; case-insensitive. */
+  /** Case-insensitive substring of the error or of the stored part of the response of the last attempt. */
   error?: string;
-  /**
-   * Only deliveries created at or after this time. RFC 3339 date-time, or a date, which means its start in
-   * UTC.
-   */
+  /** Only deliveries created at or after this time. RFC 3339 date-time, or a date (midnight UTC). */
   from?: string;
-  /** Only deliveries created before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
+  /** Only deliveries created before this time. RFC 3339 date-time, or a date (midnight UTC). */
   to?: string;
-  /** `next_attempt` lists waiting deliveries, those due first at the top. */
+  /** `next_attempt` lists waiting deliveries, earliest due first. */
   order?: "newest" | "oldest" | "next_attempt";
 }
 
@@ -3535,12 +3568,9 @@ export interface ListDeadLettersQuery extends PageQuery {
   event_type?: string[];
   /** May be repeated. */
   failure_category?: FailureCategory[];
-  /**
-   * Only deliveries created at or after this time. RFC 3339 date-time, or a date, which means its start in
-   * UTC.
-   */
+  /** Only deliveries created at or after this time. RFC 3339 date-time, or a date (midnight UTC). */
   from?: string;
-  /** Only deliveries created before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
+  /** Only deliveries created before this time. RFC 3339 date-time, or a date (midnight UTC). */
   to?: string;
   /** Tenant. Optional for keys that belong to a tenant. */
   tenant_id?: string;
@@ -3656,9 +3686,9 @@ export interface ListAuditLogQuery extends PageQuery {
   action?: string;
   /** Id of the changed resource; for event types, the name. */
   target?: string;
-  /** At or after this time. RFC 3339 date-time, or a date, which means its start in UTC. */
+  /** At or after this time. RFC 3339 date-time, or a date (midnight UTC). */
   from?: string;
-  /** Before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
+  /** Before this time. RFC 3339 date-time, or a date (midnight UTC). */
   to?: string;
   /** Tenant. Optional for keys that belong to a tenant. */
   tenant_id?: string;
@@ -3685,9 +3715,9 @@ export interface StreamQuery {
 }
 
 export interface DeliveryStatisticsQuery extends GaugeStatisticsQuery {
-  /** Maximum number of series, largest first; the rest is added up as `other`. */
+  /** Maximum number of series, largest first; the rest are combined as `other`. */
   limit?: number;
-  /** Time zone of the days of `1d`, which are sums of whole hours. */
+  /** Time zone that defines the days of `1d`, which are sums of whole hours. */
   time_zone?: string;
   /** Tenant. Optional for keys that belong to a tenant. */
   tenant_id?: string;
@@ -3695,33 +3725,36 @@ export interface DeliveryStatisticsQuery extends GaugeStatisticsQuery {
   group_by?: "webhook" | "tenant" | "status_class" | "code" | "category";
   /** Only these webhooks. May be repeated. */
   webhook_id?: string[];
-  /** Measures of each point. May be repeated. */
+  /** Measures of each interval. May be repeated. */
   measures?: string[];
 }
 
 export interface EventStatisticsQuery extends GaugeStatisticsQuery {
-  /** Maximum number of series, largest first; the rest is added up as `other`. */
+  /** Maximum number of series, largest first; the rest are combined as `other`. */
   limit?: number;
-  /** Time zone of the days of `1d`, which are sums of whole hours. */
+  /** Time zone that defines the days of `1d`, which are sums of whole hours. */
   time_zone?: string;
   /** Tenant. Optional for keys that belong to a tenant. */
   tenant_id?: string;
   /** One series per group; a single series if omitted. */
   group_by?: "event_type" | "tenant";
-  /** Measures of each point. May be repeated. */
+  /** Measures of each interval. May be repeated. */
   measures?: string[];
 }
 
 export interface GaugeStatisticsQuery {
   /**
-   * Start of the range, rounded down to the start of a point. Defaults to one day before `to`; for one-minute
-   * points to half a day, for one-day points to 30 days. RFC 3339 date-time, or a date, which means its start
-   * in UTC.
+   * Start of the range, rounded down to the start of an interval. Defaults to half a day before `to` for
+   * one-minute intervals, 30 days for one-day intervals, and one day otherwise. RFC 3339 date-time, or a date
+   * (midnight UTC).
    */
   from?: string;
-  /** End of the range; defaults to now. RFC 3339 date-time, or a date, which means its start in UTC. */
+  /** End of the range; defaults to now. RFC 3339 date-time, or a date (midnight UTC). */
   to?: string;
-  /** Length of one point. Up to 1,000 points; `auto` picks the shortest length that gives no more than 300. */
+  /**
+   * Length of one interval. Up to 1,000 intervals; `auto` picks the shortest length that gives no more than
+   * 300.
+   */
   step?: "auto" | "1m" | "5m" | "1h" | "1d";
 }
 
@@ -3767,9 +3800,9 @@ export interface ListRequestsQuery extends PageQuery {
   rejection_cause?: string;
   /** True for requests with a bookmark, false for all others. */
   bookmarked?: boolean;
-  /** At or after this time. RFC 3339 date-time, or a date, which means its start in UTC. */
+  /** At or after this time. RFC 3339 date-time, or a date (midnight UTC). */
   from?: string;
-  /** Before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
+  /** Before this time. RFC 3339 date-time, or a date (midnight UTC). */
   to?: string;
   /** Tenant. Optional for keys that belong to a tenant. */
   tenant_id?: string;
@@ -3803,7 +3836,7 @@ export interface RemoveTenantPortalLogoQuery {
 export interface EventsApi {
   /**
    * Find events, newest first. A page ends when it is full or after 250 ms of searching. In the latter case
-   * `complete` is false, and `searched_to` shows how far the search came. Continue with `next_cursor`.
+   * `complete` is false, and `searched_to` shows how far the search got. Continue with `next_cursor`.
    * Searching payloads (`data_contains`) requires a key with the role `manage` or `admin`.
    */
   list(query?: ListEventsQuery, options?: CallOptions): Pages<EventSummary, EventList>;
@@ -3831,13 +3864,13 @@ export interface EventsApi {
 export interface DeliveriesApi {
   /**
    * Find deliveries of all webhooks. A page ends when it is full or after 250 ms of searching. In the latter
-   * case `complete` is false, and `searched_to` shows how far the search came. Continue with `next_cursor`.
+   * case `complete` is false, and `searched_to` shows how far the search got. Continue with `next_cursor`.
    */
   list(query?: ListDeliveriesQuery, options?: CallOptions): Pages<ListedDelivery, DeliveryList>;
 
   /**
    * Find deliveries of a webhook. A page ends when it is full or after 250 ms of searching. In the latter
-   * case `complete` is false, and `searched_to` shows how far the search came. Continue with `next_cursor`.
+   * case `complete` is false, and `searched_to` shows how far the search got. Continue with `next_cursor`.
    */
   listOfWebhook(
     id: string,
@@ -3850,17 +3883,17 @@ export interface DeliveriesApi {
 
   /**
    * Retry many deliveries. Takes either `ids` (up to 1,000) or `filter`, with the filters of the listing.
-   * `dry_run` counts, shows five deliveries, and tells which would be skipped and why. Operations run in the
-   * background, oldest first, at the rate of `rate_limit`. They continue after a restart and process each
-   * delivery only once.
+   * `dry_run` counts the deliveries, shows five of them, and reportswhich would be skipped and why.
+   * Operations run in the background, oldest first, at the rate of `rate_limit`. They continue after a
+   * restart and process each delivery only once.
    */
   retryBatch(body?: RetryDeliveriesInput, options?: CallOptions): Promise<BulkStarted>;
 
   /**
    * Cancel many waiting deliveries. Takes either `ids` (up to 1,000) or `filter`, with the filters of the
-   * listing. `dry_run` counts, shows five deliveries, and tells which would be skipped and why. Operations
-   * run in the background, oldest first, at the rate of `rate_limit`. They continue after a restart and
-   * process each delivery only once. Deliveries in flight are skipped.
+   * listing. `dry_run` counts the deliveries, shows five of them, and reportswhich would be skipped and why.
+   * Operations run in the background, oldest first, at the rate of `rate_limit`. They continue after a
+   * restart and process each delivery only once. Deliveries in flight are skipped.
    */
   cancelBatch(body?: CancelDeliveriesInput, options?: CallOptions): Promise<BulkStarted>;
 }
@@ -3874,9 +3907,10 @@ export interface DeadLettersApi {
 
   /**
    * Discard many dead letters. Takes either `ids` (up to 1,000) or `filter`, with the filters of the listing.
-   * `dry_run` counts, shows five deliveries, and tells which would be skipped and why. Operations run in the
-   * background, oldest first, at the rate of `rate_limit`. They continue after a restart and process each
-   * delivery only once. They are no longer dead letters and stay in the history as cancelled.
+   * `dry_run` counts the deliveries, shows five of them, and reportswhich would be skipped and why.
+   * Operations run in the background, oldest first, at the rate of `rate_limit`. They continue after a
+   * restart and process each delivery only once. They are no longer dead letters and stay in the history as
+   * cancelled.
    */
   discardBatch(body?: DiscardInput, options?: CallOptions): Promise<BulkStarted>;
 }
@@ -3888,7 +3922,7 @@ export interface OperationsApi {
   /** Get a bulk operation and its progress. */
   get(id: string, options?: CallOptions): Promise<BatchOperation>;
 
-  /** Change the rate of a bulk operation, pause or resume it. The change takes effect within about a second. */
+  /** Pause, resume or change the rate of a bulk operation. The change takes effect within about a second. */
   update(id: string, body?: OperationChange, options?: CallOptions): Promise<BatchOperation>;
 
   /** Cancel a bulk operation. Completed work is kept: queued deliveries are still sent. */
@@ -3897,8 +3931,8 @@ export interface OperationsApi {
 
 export interface WebhooksApi {
   /**
-   * List webhooks. If another process serves a webhook, its recovery may show up to a minute late; other
-   * changes show at once.
+   * List webhooks. If another process serves a webhook, its recovery may be shown up to a minute late; other
+   * changes are shown immediately.
    */
   list(query?: ListWebhooksQuery, options?: CallOptions): Pages<ListedWebhook, WebhookList>;
 
@@ -4016,7 +4050,7 @@ export interface PortalSessionsApi {
   /** List portal sessions, newest first. Ended sessions are listed for one more day. */
   list(query?: ListPortalSessionsQuery, options?: CallOptions): Pages<PortalSession>;
 
-  /** End a portal session. Its token is refused from now on; other processes follow within a second. */
+  /** End a portal session. This process refuses its token immediately; other processes follow within a second. */
   delete(id: string, options?: CallOptions): Promise<undefined>;
 
   /**
