@@ -207,7 +207,7 @@ function documentedContracts(): CheckResult {
 const testFunctions = new Set(["test", "it", "describe", "suite"]);
 const marks = new Set(["only", "skip", "todo"]);
 
-/** A test is skipped by the runner or by t.skip("reason"), never by `only`, `skip` or `todo` on the test function. */
+/** A test is skipped by the runner or by t.skip("reason"), never by a mark on the test function. */
 function testMarks(): CheckResult {
   return {
     problems: sourceFiles()

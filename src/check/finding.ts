@@ -24,7 +24,7 @@ export type FindingState = "passed" | "failed" | "skipped" | "not_applicable";
 /** One row of the table: a rule, its requirements, and the observation. */
 export interface Finding extends Omit<Rule, "fix"> {
   readonly state: FindingState;
-  /** What was sent and what was received; never a secret. */
+  /** The sent and the received message; never a secret. */
   readonly detail: string;
   /** How to fix it if `failed`, how to have it checked if `skipped`, otherwise null. */
   readonly hint: string | null;

@@ -17,7 +17,7 @@ export interface ProbeRequest {
 /** Bytes with a Content-Length, or chunked zeros until the response arrives or `bytesMax` were sent. */
 export type ProbeBody = Uint8Array | { readonly bytesMax: number };
 
-/** The response, or why there was no response. */
+/** The response, or the reason why none arrived. */
 export type ProbeAnswer =
   | {
       readonly kind: "answer";

@@ -89,7 +89,7 @@ function addRateLimitOptions(command: Command, says: string): Command {
       ),
     )
     .addOption(
-      // There is no default, so that an omitted option keeps the current value.
+      // It has no default, so that an omitted option keeps the current value.
       new FieldOption("--burst <requests>", rateLimitFields.burst, "burst size, with --rate-limit").default(
         undefined,
       ),

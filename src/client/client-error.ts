@@ -46,7 +46,7 @@ export class ApiError extends PosthornClientError {
   }
 }
 
-/** There was no response: the server could not be reached, the connection broke, or the request timed out. */
+/** No response arrived: the server could not be reached, the connection broke, or the request timed out. */
 export class UnansweredError extends PosthornClientError {
   override readonly name = "UnansweredError";
   readonly reason: "unreachable" | "timeout";

@@ -224,7 +224,10 @@ suite("settings", () => {
       problems({ flags: { hostConcurrency: "101" } }).join(),
       /one host cannot have more requests/,
     );
-    assert.match(problems({ flags: { roles: "api,worker" } }).join(), /scheduler and worker must run together/);
+    assert.match(
+      problems({ flags: { roles: "api,worker" } }).join(),
+      /scheduler and worker must run together/,
+    );
     assert.match(problems({ flags: { retentionPayloadDays: "91" } }).join(), /cannot be kept longer/);
     assert.match(problems({ env: { POSTHORN_ADMIN_KEY: "short" } }).join(), /at least 24 characters/);
   });

@@ -96,7 +96,7 @@ export interface AuditActor {
   readonly reference: string | null;
 }
 
-/** `from` is absent if it is unknown or there was no previous value. */
+/** `from` is absent if the previous value is unknown or did not exist. */
 export interface AuditChange {
   readonly from?: unknown;
   readonly to: unknown;

@@ -60,7 +60,7 @@ export class Places {
     return this.#all.taken;
   }
 
-  /** Null if there is no free slot. */
+  /** Null without a free slot. */
   take(owner: SlotOwner, bytes: number, now: number): FreePlace | null {
     this.#age(now);
     const { tenantId, key } = owner;

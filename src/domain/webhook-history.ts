@@ -20,7 +20,7 @@ const unconfigured = [
 /** Fields that people configure. Contains no secrets, which are stored separately. */
 type ConfigurationField = Exclude<keyof Webhook, (typeof unconfigured)[number]>;
 
-/** Changed fields with their old and new values; all fields if there was no previous webhook. */
+/** Changed fields with their old and new values; all fields if the webhook is new. */
 export function configurationChanges(
   before: Webhook | null,
   after: Webhook,

@@ -271,7 +271,7 @@ export interface DeliveryListQuery extends DeliveryFilters {
 /** A delivery in a list, with its current webhook; null if the webhook was deleted. */
 export interface ListedDelivery extends DeliveryView {
   readonly webhook: Webhook | null;
-  /** Null if there is no webhook. */
+  /** Null without a webhook. */
   readonly webhookHealth: WebhookHealthState | null;
 }
 

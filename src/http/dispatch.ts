@@ -368,7 +368,7 @@ export function readBody(
   payload.on("data", onData);
   payload.on("end", onEnd);
   payload.on("error", () => {
-    // There is no client left to respond to, and a client that closes the connection is not a server error.
+    // The client is gone, and a client that closes the connection is not a server error.
     if (!isDone) finish(new InvalidRequestError("The body ended too early.", []));
   });
 }

@@ -36,7 +36,7 @@ export interface Route {
   readonly bodyIgnored?: boolean;
   /** This GET changes something, so it has no HEAD route: link checkers and previews use HEAD. */
   readonly changesByGet?: boolean;
-  /** The response does not end by itself, so the route has no HEAD route either. */
+  /** The response never ends, so the route has no HEAD route either. */
   readonly isStream?: boolean;
   readonly bodyBytesMax?: number;
   readonly bodyBounds?: JsonBounds;
@@ -122,7 +122,7 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
-  /** The bytes from which `body` was parsed; empty if there is no body. */
+  /** The bytes from which `body` was parsed; empty without a body. */
   readonly bodyBytes: Uint8Array;
   /** For routes that need particular headers; never stored or shown as a whole. */
   readonly headers: IncomingHttpHeaders;

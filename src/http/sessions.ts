@@ -123,7 +123,7 @@ export interface Session {
   readonly keyHash: string;
   /** Unix milliseconds. */
   readonly endsAt: number;
-  /** End of the session if there is no activity by a person, in Unix milliseconds. */
+  /** End of the session without activity by a person, in Unix milliseconds. */
   readonly idleUntil: number;
 }
 

@@ -180,7 +180,7 @@ export interface DeduplicationOptions<Transaction = undefined> {
    * crashed process.
    */
   readonly claimMs?: number;
-  /** Defaults to the `Idempotency-Key` header, or to the signed message id if there is no header. */
+  /** Defaults to the `Idempotency-Key` header, or to the signed message id without a header. */
   readonly keySources?: readonly KeySource[];
   /** Other header names for the key, such as `X-Idempotency-Key`. None by default. */
   readonly keyHeaderAliases?: readonly string[];

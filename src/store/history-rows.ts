@@ -81,7 +81,7 @@ export type DeliveryRow = [
   retries: string | null,
   replayOf: string | null,
   replayedBy: string | null,
-  /** All columns are null if there is no last attempt. */
+  /** All columns are null without a last attempt. */
   ...lastAttempt: AttemptRow,
 ];
 /** Number of columns before the columns of the last attempt. */

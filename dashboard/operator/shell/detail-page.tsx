@@ -44,7 +44,7 @@ export function IdText({ id }: { readonly id: string }) {
   );
 }
 
-/** A time with its surrounding words. Empty if there is no time. */
+/** A time with its surrounding words. Empty if the time is unknown. */
 export function TimePhrase(props: {
   readonly before: string;
   readonly at: string | null;

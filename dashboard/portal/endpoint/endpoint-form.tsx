@@ -123,7 +123,7 @@ function SettingsForm({ webhook }: { readonly webhook: Webhook }) {
   );
 }
 
-/** Empty if there is no limit. */
+/** Empty without a limit. */
 function limitOf({ rate_limit: limit }: Webhook): string {
   const given = limit as { readonly requests_per_minute: number } | null;
   return given === null ? "" : String(given.requests_per_minute);

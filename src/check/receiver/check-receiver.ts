@@ -34,7 +34,7 @@ export interface CheckReceiverOptions {
 
 /**
  * Checks a receiver: sends messages that it must refuse and, if allowed, messages that it must accept, one after the
- * other. Throws a `RangeError` if the secret does not match the profile, and NothingToExamine if there is no response
+ * other. Throws a `RangeError` if the secret does not match the profile, and NothingToExamine without a response
  * at the URL.
  */
 export async function checkReceiver(options: CheckReceiverOptions): Promise<readonly Finding[]> {

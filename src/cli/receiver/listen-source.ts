@@ -218,7 +218,7 @@ function signed({ id, delivery }: FollowedRequest, sign: Signer): ReceivedDelive
 export interface Arrival {
   readonly delivery: ReceivedDelivery;
   readonly answer: ReceiverAnswer;
-  /** Null if there is no key, or if the request has nothing to verify. */
+  /** Null without a key, or if the request has nothing to verify. */
   readonly verification: Verification | null;
   /** The kind of verification request that precedes the first delivery. Null for a delivery. */
   readonly question: Permission["question"] | null;

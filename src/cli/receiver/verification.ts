@@ -76,7 +76,7 @@ async function handshake({ method, path, headers, body }: ReceivedDelivery): Pro
   }
 }
 
-/** Verifies the signature of a delivery. Null if there is no secret. */
+/** Verifies the signature of a delivery. Null without a secret. */
 export type Check = (delivery: ReceivedDelivery) => Promise<Verification | null>;
 
 export interface CheckKeys {

@@ -205,7 +205,7 @@ export const keys = {
   /** The status is added. */
   status: 1_000,
   statusEnd: 2_000,
-  /** The class in a distribution (`distribution.ts`) of milliseconds is added. */
+  /** The class in a distribution (`distributionSpan`) of milliseconds is added. */
   duration: 2_000,
   lag: 3_000,
   total: 4_000,

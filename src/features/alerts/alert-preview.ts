@@ -15,7 +15,7 @@ export interface AlertPreview {
   readonly points: readonly PreviewPoint[];
 }
 
-/** `value` is null if there is no data. */
+/** `value` is null without data. */
 export interface PreviewPoint {
   readonly at: number;
   readonly value: number | null;

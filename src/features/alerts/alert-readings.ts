@@ -54,12 +54,12 @@ export class AlertReadings {
     return this.#once("progress", () => this.#store.statistics.progress());
   }
 
-  /** Share of slots in use in the latest minute with data; null if there is no data. */
+  /** Share of slots in use in the latest minute with data; null without data. */
   requestSlotsUsed(): Promise<number | null> {
     return this.#newest(requestSlotsUsedOf);
   }
 
-  /** The largest value of any process in the latest minute with data; null if there is no data. */
+  /** The largest value of any process in the latest minute with data; null without data. */
   largest(name: GaugeName): Promise<number | null> {
     return this.#newest((spans) => summaryOf(name, spans)?.max ?? null);
   }
@@ -187,7 +187,7 @@ export function bucketsOf({ metric, tenantId, webhookId, eventType }: Measured):
   return { kind, of: tenantId === null ? { level: "all" } : { level: "tenants", tenantIds: [tenantId] } };
 }
 
-/** The value of the metric in a window; null if there is no data. */
+/** The value of the metric in a window; null without data. */
 export function countedValue({ metric, attemptsMin }: Measured, counts: Counts): number | null {
   const attempts = attemptsOf(counts);
   switch (metric) {

@@ -20,7 +20,7 @@ export interface AlertSources {
   readonly store: Pick<Store, "statistics" | "deliveries" | "ownership">;
   readonly access: Pick<EngineAccess, "webhooks" | "webhook" | "refresh">;
   readonly tenants: Pick<TenantDirectory, "all">;
-  /** Null if there is no queue. */
+  /** Null without a queue. */
   readonly queue: Pick<WorkQueue, "isConnected"> | null;
   readonly sharedState: Pick<SharedState, "isAvailable"> | null;
 }

@@ -281,7 +281,7 @@ export class NotificationChannels {
     return id;
   }
 
-  /** The link is added when the email is sent, so that it is never stored. */
+  /** The link is added when the email is sent, and is therefore never stored. */
   #confirmationOf({ address, language, tenantId }: NotificationChannel): NotificationContent {
     const { wording } = this.#options;
     return {

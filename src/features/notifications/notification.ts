@@ -135,7 +135,7 @@ export interface NotificationContent {
   readonly text: string;
   readonly facts: readonly NotificationFact[];
   readonly severity: NotificationSeverity;
-  /** Link to details; null if there is no page for them. */
+  /** Link to details; null if no page shows them. */
   readonly link: string | null;
   /** Whether the message resolves a problem that an earlier message of the same group reported. */
   readonly resolves: boolean;

@@ -39,7 +39,7 @@ interface Searching extends Pick<ListingSources, "access" | "clock"> {
   readonly wanted: number;
 }
 
-/** `webhookIds` is null if there is no restriction. */
+/** `webhookIds` is null without a restriction. */
 interface NarrowedQuery extends WebhookListQuery {
   readonly webhookIds: readonly string[] | null;
 }

@@ -231,7 +231,7 @@ export class KeptRankings {
     const kept = this.#kept.get(name);
     if (kept === undefined) return this.#find(name, find);
     if (this.#ageMs(kept) < freshMs) return kept.ranking;
-    // The error reaches the caller only when there is no cached order that is recent enough.
+    // The error reaches the caller only without a cached order that is recent enough.
     const next = this.#find(name, find).catch(() => kept.ranking);
     return kept.tookMs <= waitedMs ? next : kept.ranking;
   }

@@ -211,7 +211,7 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
   readonly #publisher: Publisher;
   readonly #listener: Listener;
   readonly #connection: Connection<Session>;
-  /** The connection to consume from, or null if there is no connection. */
+  /** The connection to consume from, or null without a connection. */
   #receiving: ChannelModel | null = null;
   #work: WorkConsumer | null = null;
   #consumer: Consumer | null = null;

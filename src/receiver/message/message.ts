@@ -122,7 +122,7 @@ export interface VerifiedMessage<Transaction = undefined> {
   readonly messageId: string | null;
   /** Signed time, Unix seconds. */
   readonly timestampSeconds: number | null;
-  /** The key shared by repeated messages; null if there is no key or no deduplication. */
+  /** The key shared by repeated messages; null without a key or without deduplication. */
   readonly key: string | null;
   /** In Unix milliseconds. */
   readonly receivedAt: number;
@@ -213,7 +213,7 @@ export function withoutToken(url: string): string {
   return query.size === 0 ? pathOf(url) : `${pathOf(url)}?${query.toString()}`;
 }
 
-/** The parameters of the query; empty if there is no query. */
+/** The parameters of the query; empty without a query. */
 export function queryOf(url: string): URLSearchParams {
   return new URLSearchParams(/^[^?#]*\?([^#]*)/.exec(url)?.[1] ?? "");
 }

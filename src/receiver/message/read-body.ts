@@ -1,7 +1,7 @@
 import { tooLarge } from "../admission.ts";
 import type { ReceiverError } from "../receiver-error.ts";
 
-/** The result of reading a body: its bytes, or why there are no bytes. */
+/** The result of reading a body: its bytes, or why they could not be read. */
 export type ReadBody =
   | { readonly kind: "read"; readonly body: Uint8Array }
   | {

@@ -112,7 +112,7 @@ export function firstAccepted<Item, Answer extends { readonly kind: string }>(
 /**
  * Accepts messages that at least one verifier accepts; the first that does determines scheme and producer. If none
  * does, the most informative rejection is returned: an altered body rather than another scheme's missing header. Throws
- * ReceiverError `misconfigured` if there is no verifier, because such a list would accept nothing or, worse,
+ * ReceiverError `misconfigured` without a verifier, because such a list would accept nothing or, worse,
  * everything.
  */
 export function anyOf(verifiers: readonly MessageVerifier[]): MessageVerifier {

@@ -41,7 +41,7 @@ export class DurationQuantiles {
     this.#startedAt = now;
   }
 
-  /** Milliseconds by share. NaN if there are no observations, which is Prometheus's value for no data. */
+  /** Milliseconds by share. NaN without observations, which is Prometheus's value for no data. */
   quantiles(shares: readonly number[]): readonly number[] {
     const all = newHistogram();
     all.add(this.#current);

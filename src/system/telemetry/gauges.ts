@@ -25,7 +25,7 @@ export interface MetricSources {
   readonly clockOffsetMs?: (() => number) | undefined;
   /** Number of live workers per pool. Absent if a single process does all the work. */
   readonly workers?: (() => Promise<ReadonlyMap<string, number>>) | undefined;
-  /** Absent if there is no separate work queue. */
+  /** Absent without a separate work queue. */
   readonly queue?: (() => QueueReading) | undefined;
   /** Absent if traces are not collected. */
   readonly spans?: (() => SpanReading) | undefined;

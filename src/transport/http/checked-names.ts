@@ -13,7 +13,7 @@ const addressesPerNameMax = 8;
 
 interface Answer {
   readonly addresses: readonly string[];
-  /** Reason why there is no address to connect to. */
+  /** Reason why no address is left to connect to. */
   readonly fault: TransportFault | null;
   readonly expiresAtMs: number;
 }

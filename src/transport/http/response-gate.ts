@@ -17,7 +17,7 @@ const firstDigitAt = 9;
 const lastDigitAt = 11;
 
 export interface WireLimitListener {
-  /** Called when the response is too large, once per request at most. */
+  /** Called when the response is too large, at most once per request. */
   onWireLimit(): void;
 }
 

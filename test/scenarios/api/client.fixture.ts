@@ -10,7 +10,7 @@ export interface OpenedApi {
 
 export type OpenApi = () => Promise<OpenedApi>;
 
-/** JSON of a response, which tests access freely. The suite in documents.ts checks its shape. */
+/** JSON of a response, which tests access freely. The suite in documents.suite.ts checks its shape. */
 export interface Json {
   readonly [name: string]: Json;
   [Symbol.iterator](): Iterator<Json>;

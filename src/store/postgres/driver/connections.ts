@@ -204,7 +204,7 @@ export class Connections {
   }
 }
 
-/** What was determined when a connection was opened. */
+/** Facts determined when a connection was opened. */
 interface Met {
   readonly greeting: Greeting;
   /** Null behind a pooler, where each transaction may reach a different server. */

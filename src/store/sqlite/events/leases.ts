@@ -20,7 +20,7 @@ class LeaseTable {
   #rowsUsed = 0;
   #leaseTokens = new Float64Array(256);
   #untils = new Float64Array(256);
-  /** NaN if there is no queue position. */
+  /** NaN without a queue position. */
   #queuePositions = new Float64Array(256);
   #lanes = new Uint32Array(256);
   #priorities = new Uint8Array(256);

@@ -126,7 +126,7 @@ export class DeliverySearches {
     return searchFilter(this.#state.strings, filter, this.#tenantsOf(filter));
   }
 
-  /** If there is no tenant filter, uses the tenants of the webhooks, so that the index on both can be used. */
+  /** Without a tenant filter, uses the tenants of the webhooks, so that the index on both can be used. */
   #tenantsOf(filter: DeliveryFilter): readonly string[] | null {
     if (filter.tenantId !== null) return [filter.tenantId];
     if (filter.webhookIds === null) return null;
