@@ -22,7 +22,7 @@ export interface SideBySide extends Bounds {
   readonly eachLook: (look: () => void) => () => void;
 }
 
-/** Measures the idle time of the processor. */
+/** Measures CPU idle time. */
 export function byIdleProcessor(bounds: Bounds): SideBySide {
   let before = processorTimes();
   return {

@@ -317,7 +317,10 @@ function withhold(file: string, missing: readonly Service[]): void {
   printLine(!isCi, file, isCi ? note : `skipped, ${note}`);
 }
 
-/** A mistyped name would otherwise look like success. Files that were not run may have the test. */
+/**
+ * Without this check, a mistyped name would look like success. Skipped when files were withheld, because they may
+ * contain the test.
+ */
 function refuseUnknownName({ namePattern }: Request): void {
   if (namePattern === undefined || passed + failures.length + skipped.length + withheld.size > 0) return;
   failures.push({ place: `--name ${namePattern}`, name: namePattern, report: "no test has this name" });

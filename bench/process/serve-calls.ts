@@ -26,7 +26,10 @@ type Handler = (...input: never[]) => unknown;
 /** The calls that a process serves, by name. */
 export type Calls = Readonly<Record<string, Handler>>;
 
-/** The other end of `Child`: answers the calls of the harness until it disconnects. Returns them for their type. */
+/**
+ * The child-process side of `Child`: answers the harness's calls until it disconnects. Returns the handlers so that
+ * callers can export their type.
+ */
 export function serveCalls<Own extends Calls>(handlers: Own): Own {
   const all: Calls = { usage, startProfile, stopProfile, ...handlers };
   process.on("message", (message) => void answer(all, message as Call));

@@ -6,7 +6,7 @@ import { committed, openWitness, type Witness } from "./witness.ts";
 
 /** Where an instance of Posthorn stores its data. */
 export interface Home {
-  /** A folder on disk. With servers, it contains little data. */
+  /** Data directory. Contains little if `servers` is set. */
   readonly dataDir: string;
   /** Without servers, Posthorn uses the embedded store. */
   readonly servers?: ServerSettings;

@@ -61,7 +61,10 @@ const successCode = 2;
 /** As in the PostgreSQL store's lane-counters.ts: kinds below it are waiting deliveries by priority. */
 const deadLetterKind = 3;
 
-/** Returns the machine time at which no more than `left` deliveries wait and all others are settled and committed. */
+/**
+ * Returns the machine's clock reading (ms) once at most `left` deliveries are waiting and all others are settled and
+ * committed.
+ */
 export async function committed(witness: Witness, left: number): Promise<number> {
   const endsAt = performance.now() + waitMsMax;
   for (;;) {

@@ -16,7 +16,7 @@ import {
   type DashboardFile,
   type Readiness,
 } from "../http/server.ts";
-import { Sessions } from "../http/sessions.ts";
+import { Sessions } from "../http/dashboard-sessions.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import type { Logger } from "../ports/telemetry.ts";

@@ -693,7 +693,7 @@ export interface Connection {
      * new.
      */
     include_fields: string[] | null;
-    /** Fields excluded from the comparison, such as a sending time. Cannot be combined with `include_fields`. */
+    /** Fields excluded from the comparison, such as a timestamp. Cannot be combined with `include_fields`. */
     exclude_fields: string[] | null;
   } | null;
   /**
@@ -728,7 +728,7 @@ export interface ConnectionDeduplicateInput {
    * new.
    */
   include_fields?: string[] | null;
-  /** Fields excluded from the comparison, such as a sending time. Cannot be combined with `include_fields`. */
+  /** Fields excluded from the comparison, such as a timestamp. Cannot be combined with `include_fields`. */
   exclude_fields?: string[] | null;
 }
 
@@ -770,7 +770,7 @@ export interface ConnectionUpdate {
 
 /** Response to senders in `store_and_forward`; 202 if null. */
 export interface CustomResponseInput {
-  /** Must not be a redirect or an error. */
+  /** Status code of the response, 200 to 299. */
   status: number;
   content_type?: string | null;
   body?: string | null;
@@ -834,7 +834,7 @@ export interface Delivery {
   created_at: string;
   /** Time of the first request. */
   first_attempt_at: string | null;
-  /** When the delivery succeeded or was abandoned. */
+  /** When the delivery succeeded, became a dead letter, or was skipped or cancelled. */
   completed_at: string | null;
   /** When the last request was sent. */
   last_attempt_at: string | null;
@@ -1192,8 +1192,8 @@ export interface EventInput {
   event_type: string;
   /**
    * The payload. It is delivered exactly as written in the request, including the digits of numbers, escapes,
-   * the order offields and white space. Objects must not contain duplicate names. If the event type has a
-   * schema, the value must match.Webhooks with the profile `ts-16a` do not accept an empty object: the
+   * the order of fields and white space. Objects must not contain duplicate names. If the event type has a
+   * schema, the value must match. Webhooks with the profile `ts-16a` do not accept an empty object: the
    * delivery becomes a dead letter with the reason `empty_data`.
    */
   data: Record<string, unknown>;
@@ -2361,7 +2361,7 @@ export interface ReceiverFinding {
   title: string;
   level: "must" | "should";
   state: "passed" | "failed" | "skipped";
-  /** What was sent, and the response. */
+  /** The request that was sent, and the response. */
   detail: string;
   /** How to fix it; only with `failed`. */
   hint: string | null;
@@ -2674,7 +2674,7 @@ export interface Source {
   allow_probes: ("head" | "get" | "validation_token")[];
   /** Response to senders in `store_and_forward`; 202 if null. */
   custom_response: {
-    /** Must not be a redirect or an error. */
+    /** Status code of the response, 200 to 299. */
     status: number;
     content_type: string | null;
     body: string | null;
@@ -3126,9 +3126,9 @@ export interface WebhookHealth {
   /** Id of the webhook. */
   webhook_id: string;
   /**
-   * The first that applies: `suspended`, `disabled` or `unverified` (its status); `paused`
-   * (manually);`circuit_open` (its circuit is not closed); `failing` (its last three attempts failed, or all
-   * if there werefewer, or most of the last eight); `healthy`.
+   * The first that applies: `suspended`, `disabled` or `unverified` (its status); `paused` (manually);
+   * `circuit_open` (its circuit is not closed); `failing` (its last three attempts failed, or all if there
+   * were fewer, or most of the last eight); `healthy`.
    */
   health: HealthState;
   status: "active" | "suspended" | "disabled" | "unverified";
@@ -3231,9 +3231,9 @@ export interface WebhookSummary {
   description: string;
   status: "active" | "suspended" | "disabled" | "unverified";
   /**
-   * The first that applies: `suspended`, `disabled` or `unverified` (its status); `paused`
-   * (manually);`circuit_open` (its circuit is not closed); `failing` (its last three attempts failed, or all
-   * if there werefewer, or most of the last eight); `healthy`.
+   * The first that applies: `suspended`, `disabled` or `unverified` (its status); `paused` (manually);
+   * `circuit_open` (its circuit is not closed); `failing` (its last three attempts failed, or all if there
+   * were fewer, or most of the last eight); `healthy`.
    */
   health: HealthState;
 }
@@ -3460,8 +3460,8 @@ export interface ListWebhooksQuery extends PageQuery {
   circuit?: ("closed" | "open" | "half_open")[];
   /**
    * One state per webhook, the first that applies: `suspended`, `disabled` or `unverified` (its status);
-   * `paused` (manually); `circuit_open`(its circuit is not closed); `failing` (the last three attempts, or
-   * most of the last eight, failed);`healthy`. May be repeated.
+   * `paused` (manually); `circuit_open` (its circuit is not closed); `failing` (the last three attempts, or
+   * most of the last eight, failed); `healthy`. May be repeated.
    */
   health?: HealthState[];
   /** True for webhooks with a failed attempt since the last accepted one, false for all others. */
@@ -3473,8 +3473,8 @@ export interface ListWebhooksQuery extends PageQuery {
   /**
    * `created`: newest first. `last_failure`: most recent failure first, webhooks without failures last.
    * `failures`: most failed attempts in the last 24 hours first. `failure_rate`: of the last 24 hours; equal
-   * rates are ordered by number of failedattempts. `backlog`: most waiting deliveries first, counted up to
-   * 10,000 per webhook; webhooks beyond that are ordered by number ofattempts in the last 24 hours.
+   * rates are ordered by number of failed attempts. `backlog`: most waiting deliveries first, counted up to
+   * 10,000 per webhook; webhooks beyond that are ordered by number of attempts in the last 24 hours.
    */
   sort?: "created" | "last_failure" | "failures" | "failure_rate" | "backlog";
   /** Tenant. Optional for keys that belong to a tenant. */
@@ -3773,7 +3773,7 @@ export interface ListSourcesQuery extends PageQuery {
   cursor?: string;
   /** Tenant. Optional for keys that belong to a tenant. */
   tenant_id?: string;
-  /** Additional parts of each row: `recent`, its latest requests by outcome. */
+  /** Additional fields to include in each row. `recent`: counts of the latest requests by outcome. */
   include?: string[];
 }
 
@@ -3814,22 +3814,22 @@ export interface ListPortalSessionsQuery extends PageQuery {
 }
 
 export interface PutPortalLogoQuery {
-  /** The colour scheme of the logo. */
+  /** Colour scheme in which this logo is shown. */
   scheme?: "light" | "dark";
 }
 
 export interface RemovePortalLogoQuery {
-  /** The colour scheme of the logo. */
+  /** Colour scheme in which this logo is shown. */
   scheme?: "light" | "dark";
 }
 
 export interface PutTenantPortalLogoQuery {
-  /** The colour scheme of the logo. */
+  /** Colour scheme in which this logo is shown. */
   scheme?: "light" | "dark";
 }
 
 export interface RemoveTenantPortalLogoQuery {
-  /** The colour scheme of the logo. */
+  /** Colour scheme in which this logo is shown. */
   scheme?: "light" | "dark";
 }
 
@@ -3883,7 +3883,7 @@ export interface DeliveriesApi {
 
   /**
    * Retry many deliveries. Takes either `ids` (up to 1,000) or `filter`, with the filters of the listing.
-   * `dry_run` counts the deliveries, shows five of them, and reportswhich would be skipped and why.
+   * `dry_run` counts the deliveries, shows five of them, and reports which would be skipped and why.
    * Operations run in the background, oldest first, at the rate of `rate_limit`. They continue after a
    * restart and process each delivery only once.
    */
@@ -3891,7 +3891,7 @@ export interface DeliveriesApi {
 
   /**
    * Cancel many waiting deliveries. Takes either `ids` (up to 1,000) or `filter`, with the filters of the
-   * listing. `dry_run` counts the deliveries, shows five of them, and reportswhich would be skipped and why.
+   * listing. `dry_run` counts the deliveries, shows five of them, and reports which would be skipped and why.
    * Operations run in the background, oldest first, at the rate of `rate_limit`. They continue after a
    * restart and process each delivery only once. Deliveries in flight are skipped.
    */
@@ -3907,7 +3907,7 @@ export interface DeadLettersApi {
 
   /**
    * Discard many dead letters. Takes either `ids` (up to 1,000) or `filter`, with the filters of the listing.
-   * `dry_run` counts the deliveries, shows five of them, and reportswhich would be skipped and why.
+   * `dry_run` counts the deliveries, shows five of them, and reports which would be skipped and why.
    * Operations run in the background, oldest first, at the rate of `rate_limit`. They continue after a
    * restart and process each delivery only once. They are no longer dead letters and stay in the history as
    * cancelled.
@@ -3940,7 +3940,7 @@ export interface WebhooksApi {
   get(id: string, options?: CallOptions): Promise<Webhook>;
 
   /**
-   * Create a webhook. The signing secret is shown only in this response; later use GET
+   * Create a webhook. The create response includes the signing secret. To read it later, call GET
    * /v1/webhooks/{id}/secret.
    */
   create(body: WebhookCreate, options?: CallOptions): Promise<Webhook>;

@@ -80,7 +80,7 @@ export const delivery = {
     env: "POSTHORN_CONCURRENCY",
     group: "Delivery",
     description:
-      "Maximum number of active requests of this process: requests that have waited for less than a second. The same number of idle connections" +
+      "Maximum number of active requests of this process: requests that have waited for less than a second. The same number of idle connections " +
       "is kept, or up to 1,000 if the descriptor limit allows it.",
     kind: integer({ min: 1, max: 10_000, unit: "requests" }),
     fallback: 100,
@@ -89,8 +89,8 @@ export const delivery = {
     env: "POSTHORN_WAITING_REQUESTS",
     group: "Delivery",
     description:
-      "Maximum number of requests of this process that have waited for more than a second, including messages that the gateway passes through." +
-      "They use a socket but no CPU time, so they do not count in `POSTHORN_CONCURRENCY`; those older than five seconds may use" +
+      "Maximum number of requests of this process that have waited for more than a second, including messages that the gateway passes through. " +
+      "They use a socket but no CPU time, so they do not count in `POSTHORN_CONCURRENCY`; those older than five seconds may use " +
       "three quarters of these slots. A request with a large body counts once for every 64 KiB. If all slots are used, " +
       "requests stay active. Fewer slots are used if the descriptor limit does not allow this many; 0 keeps all requests active.",
     kind: integer({ min: 0, max: 100_000, unit: "requests" }),

@@ -15,8 +15,8 @@ export const gateway = {
     env: "POSTHORN_GATEWAY_IN_FLIGHT",
     group: "Gateway",
     description:
-      "Maximum number of messages in flight in this process whose senders have waited for a webhook for less than a second (`pass_through`)." +
-      "Tenants share these slots, and further messages get a 503. After one second, a message counts in" +
+      "Maximum number of messages in flight in this process whose senders have waited for a webhook for less than a second (`pass_through`). " +
+      "Tenants share these slots, and further messages get a 503. After one second, a message counts in " +
       "`POSTHORN_WAITING_REQUESTS`.",
     kind: integer({ min: 1, max: 10_000, unit: "messages" }),
     fallback: 100,

@@ -89,7 +89,7 @@ function contradictions(settings: Settings): readonly Contradiction[] {
   return [...found.filter((entry) => entry !== false), ...contradictoryServices(settings)];
 }
 
-/** Contradictions between services: with SQLite there is only one process, with PostgreSQL there may be several. */
+/** Contradictory database and queue settings. SQLite allows one process; PostgreSQL allows several. */
 function contradictoryServices(settings: Settings): readonly Contradiction[] {
   const isEmbedded = settings.databaseUrl === null;
   const found: (Contradiction | false)[] = [

@@ -28,7 +28,7 @@ export const server = {
     env: "POSTHORN_PORT",
     group: "Server",
     description:
-      "Port to listen on; 0 picks a free one. A process without the `api` role serves its probes and metrics there," +
+      "Port to listen on; 0 picks a free one. A process without the `api` role serves its probes and metrics there, " +
       "and runs without them if the port is taken.",
     kind: integer({ min: 0, max: 65_535, unit: null }),
     fallback: 8080,
@@ -57,7 +57,7 @@ export const server = {
     description:
       "Which parts this process runs: `api` serves HTTP, `worker` delivers, `scheduler` expires and cleans up, " +
       "`gateway` receives messages from senders. With " +
-      "PostgreSQL, any number of processes can run any of these roles. With SQLite there is one process, and `scheduler` and" +
+      "PostgreSQL, any number of processes can run any of these roles. With SQLite there is one process, and `scheduler` and " +
       "`worker` must be combined: with `api` only, events are accepted and stored; with `scheduler,worker` only, the " +
       "backlog is delivered without an API.",
     kind: roleList,
@@ -67,7 +67,7 @@ export const server = {
     env: "POSTHORN_INBOUND_PORT",
     group: "Server",
     description:
-      "Separate port for the `gateway` role, so that the API need not be public; 0 picks a free one." +
+      "Separate port for the `gateway` role, so that the API need not be public; 0 picks a free one. " +
       "Unset: on `POSTHORN_PORT`.",
     kind: optionalInteger({ min: 0, max: 65_535, unit: null }),
     fallback: null,
@@ -119,7 +119,7 @@ export const server = {
     env: "POSTHORN_MAX_CONNECTIONS",
     group: "Server",
     description:
-      "Maximum number of open client connections. A new connection beyond the limit replaces one that is idle or sent no request;" +
+      "Maximum number of open client connections. A new connection beyond the limit replaces one that is idle or sent no request; " +
       "if all are busy, it is refused, except for 16 reserved for `/livez`, `/readyz` and `/metrics`. Together with twice " +
       "`POSTHORN_CONCURRENCY`, `POSTHORN_WAITING_REQUESTS` and about fifty files they must stay below the limit of file " +
       "descriptors (`ulimit -n`).",

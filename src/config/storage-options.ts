@@ -27,7 +27,7 @@ export const storage = {
     group: "Storage",
     description:
       "Direct URL of the same database if `POSTHORN_DATABASE_URL` points to a pooler, for notifications and migrations; " +
-      "`none` if there is no direct connection. In that case, new events and configuration changes from other" +
+      "`none` if there is no direct connection. In that case, new events and configuration changes from other " +
       "processes take up to a second to arrive.",
     kind: optionalText,
     fallback: null,

@@ -33,7 +33,7 @@ function shortened(text: string): string {
   return text.length > charactersMax ? `${text.slice(0, charactersMax)}…` : text;
 }
 
-// Placeholders for values of a message that the request log does not contain.
+// Placeholders for message values that the request log does not contain.
 
 /** The value exists but is secret, so it is not logged. */
 export const masked: unique symbol = Symbol("masked");

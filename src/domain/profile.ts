@@ -46,7 +46,7 @@ export interface Profile {
    * headers follow.
    */
   readonly headers: readonly ProfileHeader[];
-  /** Sent in addition while a webhook migrates from one family of headers to the other. */
+  /** Also sent while a webhook migrates from one header family to the other. */
   readonly migrationHeaders: readonly ProfileHeader[];
   readonly registration: RegistrationRules;
 }

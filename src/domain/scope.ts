@@ -16,7 +16,7 @@ export const portalCapabilities = [
 ] as const;
 export type PortalCapability = (typeof portalCapabilities)[number];
 
-/** Capabilities of a session that names none. Reading and replacing secrets is excluded unless it is named. */
+/** Default capabilities of a session. Reading and replacing secrets must be requested explicitly. */
 export const portalCapabilitiesDefault: readonly PortalCapability[] = [
   "endpoints:read",
   "endpoints:write",

@@ -16,7 +16,7 @@ import {
   type Session,
   sessionCookie,
   type Sessions,
-} from "./sessions.ts";
+} from "./dashboard-sessions.ts";
 
 /** `publish` keys cannot read, and `read` keys cannot write. A leaked publisher key therefore reveals no events. */
 const rolesOf: Readonly<Record<Exclude<Access, "public">, ReadonlySet<Principal["role"]>>> = {

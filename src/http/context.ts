@@ -9,7 +9,7 @@ import type { Store, StoreFacts } from "../ports/store.ts";
 import type { Logger, Metrics } from "../ports/telemetry.ts";
 import type { CallRates } from "./authentication.ts";
 import type { ClientCertificateSource } from "./serve-inbound.ts";
-import type { Sessions } from "./sessions.ts";
+import type { Sessions } from "./dashboard-sessions.ts";
 
 /** The dependencies of the API. Closing the API does not close them. */
 export interface ApiOptions {

@@ -19,7 +19,7 @@ import {
   readSessionCookie,
   sessionCookie,
   type Sessions,
-} from "./sessions.ts";
+} from "./dashboard-sessions.ts";
 
 const noStore = { "cache-control": "no-store" };
 /** Used for limits that are reported only in errors. */

@@ -23,7 +23,7 @@ import {
   unexpectedError,
 } from "./problems.ts";
 import { type Answer, type Call, type RawForm, type Route, takesIdempotencyKey } from "./route.ts";
-import type { Session } from "./sessions.ts";
+import type { Session } from "./dashboard-sessions.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -384,7 +384,7 @@ const nothing = Buffer.alloc(0);
 function withChunk(kept: Buffer, chunk: Buffer, bytes: number): Buffer {
   const end = bytes - chunk.length;
   if (end === 0) return chunk;
-  // The first chunk is shared memory without spare room, so it is never written to.
+  // The first chunk may belong to a shared buffer and has no spare capacity, so it is never written to.
   const isRoomy = kept.length >= bytes;
   const roomy = isRoomy ? kept : Buffer.allocUnsafeSlow(roomFor(kept, bytes));
   if (!isRoomy) kept.copy(roomy, 0, 0, end);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { comesFrom, isOwnCall } from "./sessions.ts";
+import { comesFrom, isOwnCall } from "./dashboard-sessions.ts";
 
 const own = { "x-posthorn-ui": "1", "host": "hooks.example.com" };
 

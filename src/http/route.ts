@@ -21,7 +21,8 @@ export interface Route {
   readonly description?: string;
   readonly access: Access;
   /**
-   * The capability that a portal session needs; `any` allows every session. If absent, no session may call the route.
+   * The capability that a portal session needs; for portal sessions it replaces `access`. `any` allows every session.
+   * If absent, no portal session may call the route.
    */
   readonly capability?: PortalCapability | "any";
   /** Counts against the portal session's limit on tests per minute. */

@@ -221,8 +221,8 @@ function pauseLines({ pauses }: Profile): readonly string[] {
 function breakerLine({ circuitBreaker: breaker, circuitBreakerIgnoresStatuses: ignored }: Profile): string {
   if (!breaker.enabled) return "The circuit breaker is off.";
   const opens =
-    `The circuit opens if ${breaker.errorThresholdPercentage}% of at least ${breaker.minimumThroughput}` +
-    `attempts within ${durationText(breaker.windowSizeMs)} fail. It stays open for ${durationText(breaker.sleepWindowMs)}; then` +
+    `The circuit opens if ${breaker.errorThresholdPercentage}% of at least ${breaker.minimumThroughput} ` +
+    `attempts within ${durationText(breaker.windowSizeMs)} fail. It stays open for ${durationText(breaker.sleepWindowMs)}; then ` +
     `${breaker.halfOpenMaxCalls} probes decide.`;
   return ignored.length === 0 ? opens : `${opens} It does not count ${ignored.join(", ")}.`;
 }
@@ -252,7 +252,7 @@ function exhaustedLine({ onExhausted, exhaustedMsMin }: Profile["disable"]): str
   const span =
     exhaustedMsMin === 0
       ? ""
-      : `This applies only if the endpoint has failed for ${durationText(exhaustedMsMin)} without an accepted attempt, regardless of how short the schedule is.`;
+      : ` This applies only if the endpoint has failed for ${durationText(exhaustedMsMin)} without an accepted attempt, regardless of how short the schedule is.`;
   return `${exhaustedNotes[onExhausted]}${span}`;
 }
 

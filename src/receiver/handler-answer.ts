@@ -18,8 +18,8 @@ const handlerStatuses = [
 export type HandlerStatus = (typeof handlerStatuses)[number];
 
 /**
- * Runs once for each message. Throwing means that the message was not processed and should be retried (500), or sends
- * the status of a thrown ReceiverError.
+ * Runs once for each message. If it throws, the response is 500 and the sender should retry. A thrown ReceiverError
+ * sets the status.
  */
 export type MessageHandler<Transaction = undefined> = (
   received: VerifiedMessage<Transaction>,

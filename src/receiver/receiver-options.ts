@@ -189,8 +189,8 @@ export interface DeduplicationOptions<Transaction = undefined> {
   /** Validates your own format for keys; other keys get 400. */
   readonly isAcceptableKey?: (key: string) => boolean;
   /**
-   * Whether a key is required. Defaults to true: a message without a key gets 400. If false, it is accepted if its time
-   * is signed.
+   * Whether a key is required. Defaults to true: a message without a key is rejected with 400. If false, it is accepted
+   * if its timestamp is signed.
    */
   readonly isKeyRequired?: boolean;
   /** The content that must be equal for two messages with the same key to be the same; defaults to the body. */

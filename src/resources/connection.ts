@@ -54,7 +54,7 @@ const deduplicateFields = {
     list(pointerField, {
       countMax: 16,
       isSet: true,
-      doc: "Fields excluded from the comparison, such as a sending time. Cannot be combined with `include_fields`.",
+      doc: "Fields excluded from the comparison, such as a timestamp. Cannot be combined with `include_fields`.",
     }),
   ),
 } satisfies Fields;

@@ -171,7 +171,9 @@ const deliveryProperties = {
   next_attempt_at: instantOrNull("When the next request is due."),
   created_at: instant("When the delivery was created."),
   first_attempt_at: instantOrNull("Time of the first request."),
-  completed_at: instantOrNull("When the delivery succeeded or was abandoned."),
+  completed_at: instantOrNull(
+    "When the delivery succeeded, became a dead letter, or was skipped or cancelled.",
+  ),
   last_attempt_at: instantOrNull("When the last request was sent."),
   last_http_status_code: nullableSchema(
     Type.Integer("Status of the last response; null without a response."),

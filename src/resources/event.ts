@@ -72,8 +72,8 @@ export const eventInputSchema = closed(
     event_type: eventTypeName,
     data: freeObject({
       description:
-        "The payload. It is delivered exactly as written in the request, including the digits of numbers, escapes, the order of" +
-        "fields and white space. Objects must not contain duplicate names. If the event type has a schema, the value must match." +
+        "The payload. It is delivered exactly as written in the request, including the digits of numbers, escapes, the order of " +
+        "fields and white space. Objects must not contain duplicate names. If the event type has a schema, the value must match. " +
         "Webhooks with the profile `ts-16a` do not accept an empty object: the delivery becomes a dead letter with the reason `empty_data`.",
       examples: [{ order_id: "4711", total: 19.9 }],
     }),

@@ -307,6 +307,6 @@ export const portalSettingsSchema = closed(
   { title: "PortalSettings" },
 );
 
-const scheme = oneOf(["light", "dark"], { description: "The colour scheme of the logo." });
+const scheme = oneOf(["light", "dark"], { description: "Colour scheme in which this logo is shown." });
 export const logoQuery = closed({ scheme });
 export const logoQueryOptional = closed({ scheme: Type.Optional(scheme) });

@@ -68,7 +68,7 @@ const eventTypeSourceFields = {
 } satisfies Fields;
 
 const customResponseFields = {
-  status: required(integer({ min: 200, max: 299, doc: "Must not be a redirect or an error." })),
+  status: required(integer({ min: 200, max: 299, doc: "Status code of the response, 200 to 299." })),
   contentType: nullable(mediaType),
   body: nullable(text({ lengthMax: 4_096 })),
 } satisfies Fields;
@@ -323,7 +323,8 @@ export const sourceResource = defineResource({
       include: Type.Optional(
         Type.Array(Type.String({ pattern: "^recent$", "x-rule": "recent" }), {
           maxItems: 1,
-          description: "Additional parts of each row: `recent`, its latest requests by outcome.",
+          description:
+            "Additional fields to include in each row. `recent`: counts of the latest requests by outcome.",
         }),
       ),
     }),

@@ -74,7 +74,7 @@ export const receiverCheckSchema = closed(
           title: Type.String("Description of the rule."),
           level: oneOf(["must", "should"]),
           state: oneOf(["passed", "failed", "skipped"]),
-          detail: Type.String("What was sent, and the response."),
+          detail: Type.String("The request that was sent, and the response."),
           hint: textOrNull("How to fix it; only with `failed`."),
         },
         { title: "ReceiverFinding" },

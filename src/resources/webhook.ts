@@ -257,8 +257,8 @@ export const webhookFilters = {
   health: list(choice(webhookHealthStates), {
     ...repeated,
     doc:
-      "One state per webhook, the first that applies: `suspended`, `disabled` or `unverified` (its status); `paused` (manually); `circuit_open`" +
-      "(its circuit is not closed); `failing` (the last three attempts, or most of the last eight, failed);" +
+      "One state per webhook, the first that applies: `suspended`, `disabled` or `unverified` (its status); `paused` (manually); `circuit_open` " +
+      "(its circuit is not closed); `failing` (the last three attempts, or most of the last eight, failed); " +
       "`healthy`. May be repeated.",
   }),
   failing: flag({
@@ -275,8 +275,8 @@ export const webhookFilters = {
     default: "created",
     doc:
       "`created`: newest first. `last_failure`: most recent failure first, webhooks without failures last. `failures`: most " +
-      "failed attempts in the last 24 hours first. `failure_rate`: of the last 24 hours; equal rates are ordered by number of failed" +
-      "attempts. `backlog`: most waiting deliveries first, counted up to 10,000 per webhook; webhooks beyond that are ordered by number of" +
+      "failed attempts in the last 24 hours first. `failure_rate`: of the last 24 hours; equal rates are ordered by number of failed " +
+      "attempts. `backlog`: most waiting deliveries first, counted up to 10,000 per webhook; webhooks beyond that are ordered by number of " +
       "attempts in the last 24 hours.",
   }),
   tenantId: tenantIdField,
@@ -284,8 +284,8 @@ export const webhookFilters = {
 
 export const webhookHealthSchema = oneOf(webhookHealthStates, {
   description:
-    "The first that applies: `suspended`, `disabled` or `unverified` (its status); `paused` (manually);" +
-    "`circuit_open` (its circuit is not closed); `failing` (its last three attempts failed, or all if there were" +
+    "The first that applies: `suspended`, `disabled` or `unverified` (its status); `paused` (manually); " +
+    "`circuit_open` (its circuit is not closed); `failing` (its last three attempts failed, or all if there were " +
     "fewer, or most of the last eight); `healthy`.",
 });
 

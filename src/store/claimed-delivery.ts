@@ -67,8 +67,8 @@ export type ClaimedRow = [
 ];
 
 /**
- * Selects these columns of a delivery `d` and its event `e`. `names` are the expressions for tenant, webhook, and the
- * webhook's tenant, if they differ from rows `tenant`, `webhook` and `w`.
+ * `names` are the SQL expressions for the tenant, the webhook and the webhook's tenant. By default they use the joined
+ * rows `tenant`, `webhook` and `w`.
  */
 export function claimedSql(
   timestamp: string,

@@ -22,7 +22,7 @@ class StoreMovedError extends Error {
 
 export function movedAway(store: string, { place, at }: MovedTo): StoreMovedError {
   return new StoreMovedError(
-    `everything in ${store} was moved to ${place} on ${new Date(at).toISOString().slice(0, 16)}Z; serve from there, or, to` +
+    `everything in ${store} was moved to ${place} on ${new Date(at).toISOString().slice(0, 16)}Z; serve from there, or, to ` +
       "return to the data as it was before the move, run: posthorn move --reopen",
   );
 }
@@ -30,7 +30,7 @@ export function movedAway(store: string, { place, at }: MovedTo): StoreMovedErro
 /** The move was repeated, or the source store is no longer in service. */
 export function movedAlready(store: string, { place, at }: MovedTo): StoreMovedError {
   return new StoreMovedError(
-    `the move of ${store} is already complete: everything was moved to ${place} on ${new Date(at).toISOString().slice(0, 16)}Z.` +
+    `the move of ${store} is already complete: everything was moved to ${place} on ${new Date(at).toISOString().slice(0, 16)}Z. ` +
       `Serve from there; to return to the data of ${store} as it was before the move, run: posthorn move --reopen ${store}`,
   );
 }

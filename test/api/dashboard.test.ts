@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { after, before, suite, test } from "node:test";
 import type { ApiOptions, DashboardFile } from "../../src/http/server.ts";
-import { Sessions } from "../../src/http/sessions.ts";
+import { Sessions } from "../../src/http/dashboard-sessions.ts";
 import { assertProblem, createClient, type Reply } from "../scenarios/api/client.fixture.ts";
 import { openStandIn, type StandIn } from "./stand-in/open.fixture.ts";
 

@@ -288,7 +288,7 @@ suite("lists", () => {
     await judge(page, "alerts");
     await page.setViewportSize({ width: 1_280, height: 900 });
     await page.getByRole("button", { name: "Mute calm…" }).click();
-    await page.getByLabel("Duration").selectOption("1 hour");
+    await page.getByLabel("Duration", { exact: true }).selectOption("1 hour");
     await page.getByLabel("Reason (optional)").fill("we know");
     await judge(page, "mute of an alert");
     await page.setViewportSize({ width: 1_280, height: 900 });

@@ -135,7 +135,7 @@ suite("pages of the portal", () => {
     await page.getByLabel("Signing secret").fill(secret);
     await page.getByRole("button", { name: "Check request" }).click();
     await page
-      .getByText(/matches the same JSON with other white space/)
+      .getByText(/matches the same JSON with different white space/)
       .first()
       .waitFor();
     await page.getByLabel("Raw body").fill(body);

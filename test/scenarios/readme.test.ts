@@ -33,7 +33,7 @@ suite("commands on the pages", () => {
     await subscriber.until(/registered webhook/);
     const published = await place.run(publish).toEnd();
     assert.match(published.stdout, /deliveries +1/);
-    await subscriber.until(/order\.completed .*answered 204/);
+    await subscriber.until(/order\.completed .*responded with 204/);
     await subscriber.stop();
     const receiver = place.run(listen);
     await receiver.until(/listening on/);
@@ -47,7 +47,9 @@ suite("commands on the pages", () => {
     const [delivery] = (responses[1]?.["data"] ?? []) as readonly Record<string, unknown>[];
     const output = `${curled.stdout}\n${server.stdout}${server.stderr}`;
     assert.equal(delivery?.["event_type"], "order.completed", output);
-    await receiver.until(new RegExp(`order\\.completed +${String(delivery["event_id"])} .*answered 204`));
+    await receiver.until(
+      new RegExp(`order\\.completed +${String(delivery["event_id"])} .*responded with 204`),
+    );
     const listed = await place.run(commands).toEnd();
     assert.match(listed.stdout, /order\.completed[^]*order\.completed/);
     assert.match(listed.stdout, /healthy +.*order\.\*/);

@@ -33,7 +33,7 @@ const waits: Readonly<Record<string, readonly [short: string, sentence: string]>
     "pause after 429",
     "The receiver responded with 429 and no Retry-After, so the webhook pauses.",
   ],
-  timeout_pause: ["pause after timeout", "The receiver did not respond in time, so the webhook pauses."],
+  timeout_pause: ["pause after timeout", "The receiver did not respond in time, so the webhook was paused."],
   throttle_pause: [
     "pause after 502 or 504",
     "The receiver's gateway responded with 502 or 504, so the webhook pauses.",
@@ -58,7 +58,7 @@ const waits: Readonly<Record<string, readonly [short: string, sentence: string]>
   inactive: ["webhook not active", "The webhook is not active. Nothing is sent until it is enabled."],
   no_signing_key: [
     "no signing key",
-    "The webhook has no signing key, and nothing is sent unsigned. Rotate its secret.",
+    "The webhook has no signing key, and unsigned messages are never sent. Rotate the secret to create a key.",
   ],
   paused: [
     "paused manually",

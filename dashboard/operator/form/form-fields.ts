@@ -54,7 +54,7 @@ export interface FormProblem {
   readonly message: string;
 }
 
-/** Problem of the field or of a part of it, such as `events[0]`. */
+/** Problem with the field or with a part of it, such as `events[0]`. */
 export function problemOf(problems: readonly FormProblem[], name: string): string | null {
   const found = problems.find(
     ({ field }) => field === name || field.startsWith(`${name}.`) || field.startsWith(`${name}[`),

@@ -36,7 +36,9 @@ export function channelsPath(): string {
   return channelsPathOf(session.value?.tenant.id ?? "");
 }
 
-/** `onEnd` receives the created channel, the only one with its secret, or null. */
+/**
+ * `onEnd` receives the created channel, or null if none was created. Only the creation response contains the secret.
+ */
 export function ChannelForm(props: {
   readonly channel: Channel | null;
   readonly kinds: readonly string[];

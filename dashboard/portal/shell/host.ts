@@ -14,7 +14,7 @@ export interface HostMessage {
 }
 
 export const isFramed = window.parent !== window;
-/** Set once a session was opened. */
+/** Set once a session has been opened. */
 let hostOrigin: string | null = null;
 /** Scheme requested by the host: light or dark. */
 export const hostScheme = signal<string | null>(null);

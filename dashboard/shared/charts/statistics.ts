@@ -69,7 +69,7 @@ export function measure(point: Readonly<Record<string, unknown>> | undefined, na
   return typeof value === "number" ? value : null;
 }
 
-/** Mean of the values that processes reported in a point. */
+/** Mean of the gauge values that all processes reported for one data point. */
 export function gaugeMean(point: StatisticsPoint, name: string): number | null {
   return measure((point[name] ?? undefined) as Readonly<Record<string, unknown>> | undefined, "mean");
 }

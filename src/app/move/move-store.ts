@@ -36,7 +36,7 @@ class MoveMismatchError extends Error {
 
   constructor(part: string, { number }: KeptStretch) {
     super(
-      `the rows of ${part} (range ${number}) read back from the target differ from the source;` +
+      `the rows of ${part} (range ${number}) read back from the target differ from the source;  ` +
         "the move did not finish, and the source is unchanged",
     );
   }

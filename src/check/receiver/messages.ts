@@ -95,7 +95,7 @@ export class SampleMessages {
   );
   readonly #keys: Readonly<Record<NonNullable<MessageChange["keys"]>, SigningKeys>>;
 
-  /** Throws a `RangeError` that says what is wrong with secret or scheme, without revealing the secret. */
+  /** Throws a `RangeError` that says what is wrong with the secret or the scheme, without revealing the secret. */
   constructor(receiver: ReceiverUnderCheck) {
     this.#receiver = receiver;
     const right = receiver.secret === null ? noKeys : keysOf(receiver.secret);

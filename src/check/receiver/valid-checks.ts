@@ -49,7 +49,7 @@ export const validChecks: readonly ReceiverCheck[] = [
   },
   accepts({
     id: "raw-bytes",
-    title: "verifies the raw bytes, regardless of how the JSON is formatted",
+    title: "verifies the raw bytes, not the parsed JSON",
     requirements: "TS16-61",
     fix: "Keep the bytes as received; parsing and serialising again changes them.",
     message: oddlyWritten,

@@ -104,7 +104,7 @@ function parseBareItem(scanner: Scanner): BareItem | null {
 
 function parseNumber(scanner: Scanner): BareItem | null {
   const text = scanner.match(numberPattern);
-  // Without this check, a sixteenth digit would be parsed as the start of what follows the number.
+  // Without this check, a sixteenth digit would be parsed as the start of the next token.
   if (text === null || /\d/.test(scanner.peek())) return null;
   const value = Number(text) + 0; // turns -0 into 0
   const point = text.indexOf(".");
@@ -360,7 +360,7 @@ function serializeDecimal(value: number): string {
 }
 
 function serializeDisplayString(text: string): string {
-  if (!text.isWellFormed()) throw unserializable("display string");
+  if (/\p{Surrogate}/u.test(text)) throw unserializable("display string");
   const escaped = text.replaceAll(/[^ !#$&-~]/gu, percentEncoded);
   return `%"${escaped}"`;
 }

@@ -125,8 +125,8 @@ export class StalledLanes {
 }
 
 /**
- * The lane is active now, or will be soon. If deliveries were lost, the lane waits for a lease that the store does not
- * have.
+ * True if the lane is active or will be soon. Lost deliveries do not count as active: their leases no longer exist in
+ * the store.
  */
 function isUnderWay(lane: Lane, now: number): boolean {
   if (lane.inFlight > lane.lost || lane.settling > 0 || lane.reserved > 0) return true;

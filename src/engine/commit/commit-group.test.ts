@@ -275,9 +275,32 @@ test("a transaction takes the settlements that fit into 50 ms at the pace of the
     await Promise.all(settled);
     return batches.map(({ settlements }) => settlements.length);
   };
-  assert.deepEqual((await sizes(0.5)).slice(0, 3), [128, 100, 100], "128 before the pace is known");
-  assert.deepEqual((await sizes(2)).slice(0, 3), [100, 64, 64], "never fewer than 64");
-  assert.deepEqual(await sizes(0.05), [64, 936], "a fast store takes them all");
+  assert.deepEqual((await sizes(0.25)).slice(0, 3), [128, 200, 200], "128 before the pace is known");
+  assert.deepEqual((await sizes(2)).slice(0, 3), [200, 128, 128], "never fewer than 128");
+  assert.deepEqual(await sizes(0.05), [128, 872], "a fast store takes them all");
+});
+
+test("the latency of the store is not part of its pace", async () => {
+  const made = world();
+  const { clock, commits, batches } = made;
+  made.fail = ({ settlements }) => {
+    clock.advance(100 + settlements.length * 0.05);
+    return null;
+  };
+  const published = publish(commits, "alone");
+  await turnsUntil(clock, () => batches.length === 1);
+  await published;
+  batches.length = 0;
+  const settled = Array.from({ length: 1_000 }, (_, index) => settle(commits, `s${index}`));
+  while (batches.flatMap(({ settlements }) => settlements).length < 1_000) {
+    await clock.turn();
+    clock.advance(1);
+  }
+  await Promise.all(settled);
+  assert.deepEqual(
+    batches.map(({ settlements }) => settlements.length),
+    [128, 872],
+  );
 });
 
 test("a few settlements that did not fit wait for the next group instead of starting a transaction", async () => {

@@ -151,7 +151,9 @@ export class CommitGroup {
   #commitMs: number | null = null;
   #lastWrites = 0;
   /** Settlements that the next transaction takes. */
-  #settlementsMax = settlementsFirst;
+  #settlementsMax = settlementsMin;
+  /** Duration of the last small group. */
+  #latencyMs = 0;
   #failures = 0;
   /** Error of the last write; null if it succeeded. */
   #obstacle: StoreUnavailableError | null = null;
@@ -453,8 +455,10 @@ export class CommitGroup {
     this.#lastWrites = writes;
     const durationMs = this.#lastWriteAt - startedAt;
     this.#commitMs = durationMs;
-    if (writes >= largeGroupWrites) {
-      const fitting = Math.floor((settlementMsMax * writes) / durationMs);
+    const rows = rowsOf(group.publishes) + changes + group.settlements.length;
+    if (rows <= fewRows) this.#latencyMs = durationMs;
+    else if (rows >= manyRows) {
+      const fitting = Math.floor((settlementMsMax * rows) / Math.max(durationMs - this.#latencyMs, 0.001));
       this.#settlementsMax = Math.max(settlementsMin, Math.min(fitting, settlementsMost));
     }
     this.#options.telemetry.metrics.commitWritten(writes, durationMs);
@@ -473,13 +477,17 @@ const bodyBytesMax = 4 * 1024 * 1024;
 /**
  * A publish waits for the running transaction and for its own. If hundreds of requests end at the same moment, for
  * example in a timeout, one transaction for all of their settlements would delay it by half a second on PostgreSQL. So
- * a transaction takes the settlements that fit into this time at the pace of the last large group.
+ * a transaction takes the settlements that fit into this time at the pace of the last large group. The latency of a small
+ * group is not part of the pace, because every transaction has it.
  */
 const settlementMsMax = 50;
-const settlementsMin = 64;
+/** Also the limit before the pace is known. */
+const settlementsMin = 128;
 const settlementsMost = 1_024;
-/** Before the pace is known. */
-const settlementsFirst = 128;
+/** A group of up to this many rows shows the latency of the store, */
+const fewRows = 8;
+/** and a group of at least this many rows its pace. */
+const manyRows = 32;
 /** How long a transaction may run before callers waiting for the next one are refused. */
 const callerWaitMsMax = 5_000;
 /** Minimum and maximum pause between two attempts to write kept settlements. */

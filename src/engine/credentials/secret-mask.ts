@@ -54,7 +54,7 @@ const encodings: readonly Encoding[] = [
  * and headers. More people can read stored responses than secrets.
  *
  * A secret is found case-insensitively in plain form, percent-encoded, in JSON escapes and in HTML entities, in
- * whole or in part, and with up to three of these nested. If `wasCut` is true, the text was truncated, and, a
+ * whole or in part, and with up to three of these nested. If `wasCut` is true, the text was truncated, and a
  * possible beginning of a secret at the end is masked too. Longer secrets are also found split, in hexadecimal
  * digits, and in Base64. A secret of four to seven characters is only found as a whole word.
  */

@@ -150,7 +150,7 @@ export class Dispatcher implements FlightListener {
     this.#enlist(lane.endpoint);
   }
 
-  /** A claim returned deliveries for the lane, or its releases are in the store. */
+  /** Called when a claim returned deliveries for the lane, or when the lane's released leases are committed. */
   refilled(lane: Lane): void {
     if (this.#running && lane.endpoint.owned) this.consider(lane);
     else this.giveBack(lane);

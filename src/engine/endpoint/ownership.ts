@@ -50,7 +50,7 @@ export interface Ownership {
   leave(): Promise<void>;
 }
 
-/** A user's order to a running endpoint: a new circuit state, the end of a pause, or a reset after it was enabled. */
+/** A user's command to a running endpoint: a new circuit state, the end of a pause, or a reset after it was enabled. */
 export type EndpointOrder =
   | { readonly kind: "circuit"; readonly circuit: CircuitJson }
   | { readonly kind: "resumed" }

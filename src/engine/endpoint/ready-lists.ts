@@ -83,7 +83,7 @@ export class ReadyLists<Entry extends Listed> {
     this.#lists[tier]?.push(entry);
   }
 
-  /** Lists an entry before all others of its tier. */
+  /** Inserts an entry at the front of its tier. */
   unshift(entry: Entry, tier: number): void {
     entry.readyTier = tier;
     this.#lists[tier]?.unshift(entry);

@@ -23,7 +23,7 @@ export class FanOuts {
     this.#dispatcher = dispatcher;
   }
 
-  /** An event was committed without all of its deliveries. */
+  /** Writes the missing deliveries. Called when an event was committed without all of its deliveries. */
   kick(): void {
     this.run().catch((error: unknown) =>
       this.#context.telemetry.log.warn(

@@ -13,7 +13,7 @@ import {
 } from "../../resources/alert.ts";
 import { judgeField } from "../../resources/field.ts";
 import { ProblemList, readFields } from "../input.ts";
-import { requireWebhook, resolveTenant, tenantFilter } from "../scope.ts";
+import { requireWebhook, resolveTenant, tenantFilter } from "../visibility.ts";
 import type { Scope } from "../services.ts";
 import type { TenantDirectory } from "../tenants/tenant-service.ts";
 import { type AlertPreview, previewOf } from "./alert-preview.ts";

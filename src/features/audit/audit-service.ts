@@ -3,7 +3,7 @@ import { type Clock, SearchBudget } from "../../ports/clock.ts";
 import type { AuditEntry, AuditStore, StoredAuditEntry } from "../../ports/store/audit.ts";
 import type { InputOf } from "../../resources/field.ts";
 import { auditFilters } from "../../resources/audit.ts";
-import { tenantFilter } from "../scope.ts";
+import { tenantFilter } from "../visibility.ts";
 import {
   judgeFilters,
   searchBounds,

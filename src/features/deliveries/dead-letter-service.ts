@@ -10,7 +10,7 @@ import { ProblemList, readFields } from "../input.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
 import type { BulkActions } from "../operations/bulk-actions.ts";
 import { filterOf, measureSelection, type Selection } from "../operations/selection-walk.ts";
-import { seesOperation, tenantFilter } from "../scope.ts";
+import { seesOperation, tenantFilter } from "../visibility.ts";
 import { searchedPage } from "../searched-pages.ts";
 import type {
   BulkStarted,

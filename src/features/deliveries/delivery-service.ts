@@ -6,7 +6,7 @@ import type { StoredDelivery } from "../../ports/store/history.ts";
 import { deliveryRetryFields } from "../../resources/actions.ts";
 import { validFields } from "../input.ts";
 import type { BulkActions } from "../operations/bulk-actions.ts";
-import { requireWebhook, seenWebhooks, seesWebhook, tenantFilter } from "../scope.ts";
+import { requireWebhook, seenWebhooks, seesWebhook, tenantFilter } from "../visibility.ts";
 import type {
   AttemptName,
   BulkDeliveriesCommand,

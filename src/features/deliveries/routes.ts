@@ -144,7 +144,7 @@ export function deliveryRoutes({ services }: ApiOptions, pager: Pager): readonly
       tag: "Deliveries",
       summary: "Retry a delivery",
       description:
-        "Retries the delivery immediately, regardless of its state, and keeps its earlier attempts. `waiting_for` names what" +
+        "Retries the delivery immediately, regardless of its state, and keeps its earlier attempts. `waiting_for` names what " +
         "delays it, such as an open circuit. A successful delivery is not changed; a copy is sent.",
       access: "manage",
       capability: "deliveries:retry",

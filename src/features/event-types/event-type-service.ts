@@ -9,7 +9,7 @@ import { defaultOf, judgeField } from "../../resources/field.ts";
 import { eventTypeField, pageLimitField } from "../../resources/names.ts";
 import { ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
-import { resolveTenant, tenantFilter } from "../scope.ts";
+import { resolveTenant, tenantFilter } from "../visibility.ts";
 import type { FeatureContext, Scope } from "../services.ts";
 import type { SchemaRegistry } from "./schema-registry.ts";
 

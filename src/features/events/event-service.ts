@@ -15,7 +15,7 @@ import { eventListFields } from "../../resources/event.ts";
 import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
 import { originalsOf, replaysOf, requireAccepted } from "../deliveries/redelivery.ts";
 import { validFields } from "../input.ts";
-import { seenWebhooks, tenantFilter } from "../scope.ts";
+import { seenWebhooks, tenantFilter } from "../visibility.ts";
 import {
   judgeFilters,
   searchBounds,

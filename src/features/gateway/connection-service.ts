@@ -12,7 +12,7 @@ import {
 } from "../../resources/connection.ts";
 import { ProblemList, readFields } from "../input.ts";
 import type { KeyedQueue } from "../keyed-queue.ts";
-import { isVisible, tenantFilter } from "../scope.ts";
+import { isVisible, tenantFilter } from "../visibility.ts";
 import type { Scope } from "../services.ts";
 import type { GatewayDirectory } from "./gateway-directory.ts";
 import type { ConnectionQuery } from "./gateway-services.ts";

@@ -29,7 +29,7 @@ import {
   type FilterEvaluationInput,
 } from "../../resources/connection.ts";
 import { ProblemList, readFields } from "../input.ts";
-import { isVisible } from "../scope.ts";
+import { isVisible } from "../visibility.ts";
 import { searchBounds } from "../searched-pages.ts";
 import type { Scope } from "../services.ts";
 import { restOfShown } from "./address.ts";

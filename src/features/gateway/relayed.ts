@@ -4,7 +4,7 @@ export const gatewayOutcomes = [
   "accepted",
   /** Already received; gets the same response as the first request. */
   "duplicate",
-  /** Refused because of its content: not authenticated, an unusable key, too large. */
+  /** Refused because of its content: authentication failed, the key is unusable, or the message is too large. */
   "rejected",
   /** Authentic, but no connection accepted the message. */
   "ignored",

@@ -80,7 +80,7 @@ export class FailedSenders {
 
   verified(sourceId: string, address: string): void {
     const key = keyOf(sourceId, address);
-    // Only addresses that also fail are tracked.
+    // Track only addresses that have failed verification.
     if (this.#senders.has(key)) this.#senderAt(key).verifiedAt = this.#clock.monotonicMs();
   }
 

@@ -17,7 +17,7 @@ import { requestReplayFields, type RequestReplayInput } from "../../resources/ga
 import { originalsOf, replaysOf, requireAccepted } from "../deliveries/redelivery.ts";
 import { validFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
-import { isVisible, tenantFilter } from "../scope.ts";
+import { isVisible, tenantFilter } from "../visibility.ts";
 import { searchBounds, type SearchedPage, searchedPage } from "../searched-pages.ts";
 import type { Scope } from "../services.ts";
 import { readAddress } from "./address.ts";

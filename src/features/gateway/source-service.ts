@@ -20,7 +20,7 @@ import {
 } from "../../resources/source.ts";
 import { mergeRateLimit, ProblemList, readFields, validFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
-import { isVisible, resolveTenant, tenantFilter } from "../scope.ts";
+import { isVisible, resolveTenant, tenantFilter } from "../visibility.ts";
 import type { Scope } from "../services.ts";
 import type { TenantDirectory } from "../tenants/tenant-service.ts";
 import { isForwardable, recentRequestsMax } from "./relayed.ts";

@@ -1,7 +1,7 @@
 import { NotFoundError } from "../../domain/errors.ts";
 import type { LiveTopic } from "../../resources/stream.ts";
 import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
-import { seenWebhooks, seesWebhook } from "../scope.ts";
+import { seenWebhooks, seesWebhook } from "../visibility.ts";
 import type { ListedDelivery, Scope } from "../services.ts";
 import type { LiveNews, Sight } from "./live-feed.ts";
 

@@ -10,7 +10,7 @@ import type { Alerts, AlertView } from "../alerts/alert-service.ts";
 import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
 import type { DeliveryProblems, DeliveryProblemView } from "../problems/problem-service.ts";
-import { requireWebhook, seesOperation } from "../scope.ts";
+import { requireWebhook, seesOperation } from "../visibility.ts";
 import { searchBounds } from "../searched-pages.ts";
 import type { ListedDelivery, Scope } from "../services.ts";
 import { measuresOfNoDeliveries } from "../statistics/series.ts";

@@ -14,7 +14,7 @@ import type { InputOf } from "../../resources/field.ts";
 import { type ChannelInput, channelSettings } from "../../resources/notification.ts";
 import { ProblemList, withDefaults } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
-import { requireWholeTenant } from "../scope.ts";
+import { requireWholeTenant } from "../visibility.ts";
 import type { Scope, TenantService, WebhookSecretView, WebhookService } from "../services.ts";
 import { type AddressLinks, readChannels } from "./channel-input.ts";
 import type { Wording } from "./messages.ts";

@@ -378,7 +378,7 @@ function composed<Value>(compose: () => Value): Value {
 const ways = ["email", "pagerduty", "event"] as const;
 type Way = (typeof ways)[number];
 
-/** Messages to deleted channels are handled by the last transport. */
+/** Messages to deleted channels are assigned to `event`, the last entry of `ways`. */
 function channelsOf(way: Way, channels: ReadonlyMap<string, StoredChannel>): NotificationClaim["channels"] {
   const isOfKind = ({ channel }: StoredChannel): boolean =>
     way === "event" ? channel.kind === "email" || channel.kind === "pagerduty" : channel.kind === way;

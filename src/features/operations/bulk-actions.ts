@@ -5,7 +5,7 @@ import { defaultOf, type Fields } from "../../resources/field.ts";
 import { cancelDeliveriesFields, discardFields, retryDeliveriesFields } from "../../resources/operation.ts";
 import { selectionOf } from "../deliveries/delivery-listing.ts";
 import { ProblemList, readFields } from "../input.ts";
-import { tenantFilter } from "../scope.ts";
+import { tenantFilter } from "../visibility.ts";
 import type {
   BulkDeliveriesCommand,
   BulkStarted,

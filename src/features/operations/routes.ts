@@ -21,7 +21,7 @@ import type { BulkStarted, Scope } from "../services.ts";
 import { bulkStartedJson, operationJson } from "./views.ts";
 
 const previewed =
-  "Takes either `ids` (up to 1,000) or `filter`, with the filters of the listing. `dry_run` counts the deliveries, shows five of them, and reports" +
+  "Takes either `ids` (up to 1,000) or `filter`, with the filters of the listing. `dry_run` counts the deliveries, shows five of them, and reports " +
   "which would be skipped and why. Operations run in the background, oldest first, at the rate of `rate_limit`. They continue " +
   "after a restart and process each delivery only once.";
 

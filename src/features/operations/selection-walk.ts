@@ -28,9 +28,13 @@ const countMax = 100_000;
 /** The filter of a selection, with everything that the store can evaluate. */
 export function filterOf(selection: Selection): DeliveryFilter {
   if (selection.kind === "search") return selection.filter;
-  const { kind, ...filter } = selection;
-  const all = { ...everyDelivery, ...filter };
-  return kind === "dead_letters" ? { ...all, states: ["exhausted"] } : all;
+  const { tenantId, webhookIds, from, to } = selection;
+  // A filter without its webhooks would select the deliveries of all of them.
+  if (webhookIds === undefined) throw new Error(`the selection of ${selection.kind} has no webhooks`);
+  const filter = { ...everyDelivery, tenantId, webhookIds, from, to };
+  if (selection.kind === "deliveries") return { ...filter, states: selection.states };
+  const { eventTypes, categories } = selection;
+  return { ...filter, states: ["exhausted"], eventTypes, categories };
 }
 
 /** The number of deliveries in a selection, and the position above the newest of them. */

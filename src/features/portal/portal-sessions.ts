@@ -11,7 +11,7 @@ import {
   type PortalSessionInput,
 } from "../../resources/portal.ts";
 import { ProblemList, validFields } from "../input.ts";
-import { isVisible, requireWebhook, resolveTenant, tenantFilter } from "../scope.ts";
+import { isVisible, requireWebhook, resolveTenant, tenantFilter } from "../visibility.ts";
 import type { FeatureContext, Principal, Scope } from "../services.ts";
 import type { PortalLooks } from "./portal-looks.ts";
 

@@ -10,7 +10,7 @@ import type { DeliveryProblemStore, StoredProblem } from "../../ports/store/deli
 import { problemChangeFields, problemFilters } from "../../resources/delivery-problem.ts";
 import type { InputOf } from "../../resources/field.ts";
 import { ProblemList, readFields } from "../input.ts";
-import { tenantFilter } from "../scope.ts";
+import { tenantFilter } from "../visibility.ts";
 import {
   judgeFilters,
   searchBounds,

@@ -7,7 +7,7 @@ import { everyEvent } from "../../ports/store/search.ts";
 import type { FeatureContext, Scope, SearchHit } from "../services.ts";
 import type { GatewayDirectory } from "../gateway/gateway-directory.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
-import { isVisible } from "../scope.ts";
+import { isVisible } from "../visibility.ts";
 import { judgeFilters, searchBounds } from "../searched-pages.ts";
 
 const searchHitsMax = 20;

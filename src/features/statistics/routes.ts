@@ -16,7 +16,7 @@ import {
 import type { GaugesView, PointView, StatisticsView, WebhookStatistics } from "./statistics-service.ts";
 
 const exactness =
-  "Counts are updated when deliveries are settled. They are exact even after a crash, and one or two seconds behind: see `complete_until`." +
+  "Counts are updated when deliveries are settled. They are exact even after a crash, and one or two seconds behind: see `complete_until`. " +
   "Percentiles cover all attempts in an interval or in the whole range, with an error of up to 10%.";
 
 export function statisticsRoutes({ services }: ApiOptions): readonly Route[] {
@@ -65,8 +65,8 @@ export function statisticsRoutes({ services }: ApiOptions): readonly Route[] {
       tag: "Statistics",
       summary: "Get backlog, requests in flight and process lag over time",
       description:
-        "Each process samples four times per minute and writes the samples at the end of the minute. Values of the store come from one of the" +
-        "processes. Requests and request slots are summed over concurrent processes: compare `active_requests` with" +
+        "Each process samples four times per minute and writes the samples at the end of the minute. Values of the store come from one of the " +
+        "processes. Requests and request slots are summed over concurrent processes: compare `active_requests` with " +
         "`request_slots`, and `waiting_requests` with `waiting_request_slots`.",
       access: "admin",
       query: gaugeStatisticsQuery,

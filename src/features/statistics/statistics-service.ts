@@ -22,7 +22,7 @@ import {
   groupsOfAttempts,
   statisticsSeriesMax,
 } from "../../resources/statistics.ts";
-import { isVisible, seenWebhooks, tenantFilter } from "../scope.ts";
+import { isVisible, seenWebhooks, tenantFilter } from "../visibility.ts";
 import { judgeFilters } from "../searched-pages.ts";
 import type { Scope } from "../services.ts";
 import {

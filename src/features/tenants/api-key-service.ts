@@ -5,7 +5,7 @@ import type { ApiKey } from "../../ports/store/registry.ts";
 import { apiKeyFields, type ApiKeyInput } from "../../resources/api-key.ts";
 import { ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
-import { isVisible, resolveTenant } from "../scope.ts";
+import { isVisible, resolveTenant } from "../visibility.ts";
 import type { FeatureContext, Principal, Scope } from "../services.ts";
 
 const keyBytes = 32;

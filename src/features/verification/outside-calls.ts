@@ -1,7 +1,7 @@
 import { judgeUrl, type UrlRefusalCode } from "../../domain/egress/url-policy.ts";
 import { PosthornError } from "../../domain/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { isVisible, seesWebhook } from "../scope.ts";
+import { isVisible, seesWebhook } from "../visibility.ts";
 import type { FeatureContext, Scope } from "../services.ts";
 
 /**

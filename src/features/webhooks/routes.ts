@@ -118,7 +118,8 @@ function createRoute(options: ApiOptions): Route {
     operationId: "createWebhook",
     tag: "Webhooks",
     summary: "Create a webhook",
-    description: "The signing secret is shown only in this response; later use GET /v1/webhooks/{id}/secret.",
+    description:
+      "The create response includes the signing secret. To read it later, call GET /v1/webhooks/{id}/secret.",
     access: "manage",
     capability: "endpoints:write",
     body: webhookResource.schemas.create,

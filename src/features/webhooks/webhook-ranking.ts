@@ -15,7 +15,10 @@ export interface Ranking {
   readonly isComplete: boolean;
   /** Unix milliseconds: webhooks whose last failure is older were not examined. Null if not applicable. */
   readonly searchedTo: number | null;
-  /** The counts used for sorting, which rows show; null for a webhook without a count. Null for other orders. */
+  /**
+   * Counts used for sorting and shown in the rows. The map is null for other sort orders; an entry is null if the
+   * webhook has no count.
+   */
   readonly waiting: ReadonlyMap<string, WaitingCount | null> | null;
 }
 
@@ -28,7 +31,7 @@ export interface RankingSources {
 
 type Sort = Exclude<WebhookOrder, "created">;
 
-/** Newest first: ids are sorted by creation time. */
+/** Newest first: ids sort by creation time. */
 export const byAge: Ranking = {
   placeOf: ({ webhook }) => webhook.id,
   isComplete: true,
@@ -200,7 +203,7 @@ const deepAtOnce = 4;
 const roughCountMax = 1_000;
 const shownCountMax = 10_000;
 
-/** An order and when it was computed, in Unix milliseconds. */
+/** A ranking and when it was computed, in Unix milliseconds. */
 export interface DatedRanking extends Ranking {
   readonly rankedAt: number;
 }

@@ -15,7 +15,13 @@ import { webhookFields } from "../../resources/webhook.ts";
 import { ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { hourOf, instant, type OperationalEvent } from "../notifications/operational-event.ts";
-import { requireWebhook, requireWholeTenant, resolveTenant, seenWebhooks, tenantFilter } from "../scope.ts";
+import {
+  requireWebhook,
+  requireWholeTenant,
+  resolveTenant,
+  seenWebhooks,
+  tenantFilter,
+} from "../visibility.ts";
 import type {
   CircuitCommand,
   ConfirmVerificationCommand,
@@ -292,9 +298,8 @@ export class Webhooks {
   }
 
   /**
-   * Permission through the callback URL of a handshake (CEW-4.1.3-3). It takes no scope, because the key is the
-   * authorisation. An invalid id or key, or an expired one, always rejects with the same `not_found`. `allowedRate` is
-   * the value of `WebHook-Allowed-Rate`.
+   * Grants permission through the callback URL of a handshake (CEW-4.1.3-3). No scope is required, because the key
+   * authorises the call. Invalid and expired ids and keys all reject with the same `not_found`.
    */
   async confirmVerification(command: ConfirmVerificationCommand): Promise<VerificationConfirmed> {
     await this.#options.access.refresh([command.id]);

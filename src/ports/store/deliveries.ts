@@ -283,7 +283,9 @@ export interface Lease {
   readonly leaseToken: number;
 }
 
-/** The result of one attempt, or of an event without a request (the delivery expired, or the payload was removed). */
+/**
+ * The result of one attempt, or of a delivery that ended without a request (it expired, or its payload was removed).
+ */
 export interface Settlement {
   readonly lease: Lease;
   readonly progress: DeliveryProgress;

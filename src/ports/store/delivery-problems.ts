@@ -33,7 +33,7 @@ export interface DeliveryProblemStore {
   forget(step: ForgetProblemsStep): Promise<StepResult>;
 }
 
-/** Problem changes in a commit. */
+/** Changes to delivery problems that one commit applies. */
 export interface ProblemBatch {
   /** One per settlement; null if it is not a failure. */
   readonly failures: readonly (ProblemFact | null)[];

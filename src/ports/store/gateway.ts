@@ -43,7 +43,10 @@ export interface GatewayStore {
    * exist.
    */
   bookmark(mark: RequestMark, audit?: AuditEntry): Promise<boolean>;
-  /** Deletes some requests that are older than a given time, except those with a bookmark. IDs determine the age. */
+  /**
+   * Deletes one batch of requests older than a given time, except bookmarked ones. The age is taken from the request
+   * id.
+   */
   forgetRequests(step: RequestStep): Promise<StepResult>;
 
   /** Responses for repeated requests. The promises are those of DeduplicationStore of the receiver kit. */

@@ -94,7 +94,7 @@ export function declareError(error: unknown, what: string): WorkQueueSetupError 
     case replyCodes.preconditionFailed:
       return new WorkQueueSetupError(
         "mismatch",
-        `${what} exists with different properties (${reasonIn(text)}): delete it, which loses no event, or choose another` +
+        `${what} exists with different properties (${reasonIn(text)}): delete it, which loses no event, or choose another ` +
           "POSTHORN_QUEUE_PREFIX",
       );
     case replyCodes.accessRefused:

@@ -40,7 +40,7 @@ if granted < tokens then wait = math.max(0, math.ceil((fullAt - tolerance - now)
 return {granted, wait}
 `;
 
-/** A full bucket has no key, so that no bucket ever holds more than its burst. */
+/** Deletes the key of a full bucket, so a bucket never holds more tokens than its burst size. */
 const giveBack = `${bucketTime}
 if known then
   local fullAt = known - tokens * interval

@@ -13,7 +13,7 @@ import { PostgresStatistics } from "./documents/statistics.ts";
 import { PostgresUpkeep } from "./upkeep/upkeep.ts";
 import { Lanes, StringTable } from "./driver/string-table.ts";
 
-/** The parts of the store that cache numbers of the database. */
+/** The parts of the store that cache ids assigned by the database. */
 interface Parts {
   readonly state: StoreState;
   readonly deliveries: PostgresDeliveries;

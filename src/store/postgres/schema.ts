@@ -296,6 +296,7 @@ CREATE TABLE posthorn.operational_events (
 );
 CREATE INDEX operational_events_pending ON posthorn.operational_events (seq) WHERE relayed_at IS NULL;
 CREATE INDEX operational_events_relayed ON posthorn.operational_events (relayed_at) WHERE relayed_at IS NOT NULL;
+-- The document of a channel has its quiet hours as times of day, such as 22:00.
 CREATE TABLE posthorn.notification_channels (
   id text COLLATE "C" PRIMARY KEY,
   tenant text, -- null: the operator's

@@ -9,7 +9,7 @@ export interface JoinedWorker {
   readonly token: string;
 }
 
-/** The worker that this process currently is. It changes after the previous worker was considered dead. */
+/** This process's current worker. Replaced after the previous worker was considered dead. */
 export interface Membership {
   /** Null until the process has joined. */
   worker: number | null;

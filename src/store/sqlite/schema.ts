@@ -258,6 +258,7 @@ CREATE TABLE operational_events (
 CREATE INDEX operational_events_pending ON operational_events (seq) WHERE relayed_at IS NULL;
 CREATE INDEX operational_events_relayed ON operational_events (relayed_at) WHERE relayed_at IS NOT NULL;
 
+-- The document of a channel has its quiet hours as times of day, such as 22:00.
 CREATE TABLE notification_channels (
   id TEXT PRIMARY KEY,
   tenant TEXT, -- null: the operator's

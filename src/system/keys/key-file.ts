@@ -169,7 +169,7 @@ function openDigestKey(holder: DigestKeyHolder, ring: KeyRing, stored: Uint8Arra
   } catch (cause) {
     if (!(cause instanceof SecretUnreadableError)) throw cause;
     throw new KeyFileError(
-      `the master key does not match the stored secrets (${holder.place} was encrypted with a different key);` +
+      `the master key does not match the stored secrets (${holder.place} was encrypted with a different key); ` +
         "set POSTHORN_MASTER_KEY to the key that was in use, or add that key to POSTHORN_MASTER_KEY_PREVIOUS",
       { cause },
     );
@@ -228,7 +228,7 @@ export function loadMasterKeyFile(path: string, random: Random): MasterKey {
   const bytes = parseMasterKey(file.text);
   if (bytes === null) {
     throw new KeyFileError(
-      `${path} does not contain a master key (32 bytes as base64 or hex); restore it from a backup.` +
+      `${path} does not contain a master key (32 bytes as base64 or hex); restore it from a backup. ` +
         "Without it, the stored secrets cannot be decrypted",
     );
   }

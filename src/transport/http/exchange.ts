@@ -390,7 +390,7 @@ export class Deadlines {
     this.#items.delete(item);
   }
 
-  /** Ends all pending items, each through `end`, and stops the timer. */
+  /** Calls `end` for every pending item and stops the timer. */
   drain(end: (item: Expiring) => void): void {
     this.#timer?.cancel();
     this.#timer = null;

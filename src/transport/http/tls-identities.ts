@@ -67,7 +67,7 @@ interface SocketTarget {
   readonly hostname: string;
   /** Empty for the default port of the scheme. */
   readonly port: string;
-  /** The name that the certificate has to cover; absent for addresses. */
+  /** The name that the certificate must cover; absent if the host is an IP address. */
   readonly servername?: string;
   /** A tunnel to the target, used for TLS to the target. */
   readonly tunnel?: Socket;

@@ -15,7 +15,7 @@ export interface ResultBatch {
   /** `fixedNumbers` numbers for each result. */
   readonly numbers: Float64Array<ArrayBuffer>;
   readonly samples: Uint8Array<ArrayBuffer>;
-  /** Fields of the results that have some, in order; ordinary responses have none. */
+  /** Response fields of the results that have any, in order. Ordinary responses have none. */
   readonly fields: readonly ResponseFields[];
   /** Traces of the results that have one, in order. */
   readonly traces: readonly WireTrace[];

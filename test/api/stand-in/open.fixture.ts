@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from "node:
 import { sourceTypes } from "../../../src/app/listeners.ts";
 import { profiles } from "../../../src/domain/profiles/index.ts";
 import { type Api, type ApiOptions, createApi } from "../../../src/http/server.ts";
-import { Sessions } from "../../../src/http/sessions.ts";
+import { Sessions } from "../../../src/http/dashboard-sessions.ts";
 import type { Clock } from "../../../src/ports/clock.ts";
 import { type SecretBox, SecretUnreadableError } from "../../../src/ports/secret-box.ts";
 import type { OpenedApi } from "../../scenarios/api/client.fixture.ts";

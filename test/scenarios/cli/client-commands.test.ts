@@ -126,7 +126,7 @@ suite("client commands against a running server", () => {
     });
     await listener.until(/registered webhook/);
     const receipt = await object(["publish", "invoice.paid", "-"], { input: '{"id":1}' });
-    await listener.until(/verified v1 {2}answered 202/);
+    await listener.until(/verified v1 {2}responded with 202/);
     assert.deepEqual(received, [receipt["id"]]);
     await listener.stop();
     await new Promise((resolve) => target.close(resolve));
@@ -141,10 +141,10 @@ suite("client commands against a running server", () => {
     });
     await listener.until(/registered webhook/);
     await object(["publish", "parcel.sent", "-"], { input: '{"id":1}' });
-    await listener.until(/verified v1 {2}answered 202/);
+    await listener.until(/verified v1 {2}responded with 202/);
     await new Promise((resolve) => target.close(resolve));
     await object(["publish", "parcel.sent", "-"], { input: '{"id":2}' });
-    await listener.until(/verified v1 {2}answered 502/);
+    await listener.until(/verified v1 {2}responded with 502/);
     await listener.until(/cannot reach http:\/\/localhost:\d+: .*ECONNREFUSED/);
     await listener.stop();
   });

@@ -228,7 +228,7 @@ export function receive(message: WebhookMessage): string {
     // A second listener cannot use the secret at the same time, and reports that.
     const third = running(t, ["listen", "--register", "replayed.*", "--print", "json"], own);
     const [, other = ""] = await third.until(
-      /POSTHORN_WEBHOOK_SECRET=(whsec_\S+)  \(changes with the next run\)\n/,
+      /POSTHORN_WEBHOOK_SECRET=(whsec_\S+)  \(changes on the next run\)\n/,
     );
     assert.notEqual(other, again);
     await run("publish", "replayed.two", "{}");

@@ -87,7 +87,7 @@ suite("posthorn listen", () => {
     const nameless = listen(t, args);
     await nameless.until(/listening on/);
     await object(["publish", "signed.event"]);
-    await nameless.until(/unknown_key {2}answered 204[^]*pass the webhook id as --key-id/);
+    await nameless.until(/unknown_key {2}responded with 204[^]*pass the webhook id as --key-id/);
     await nameless.stop("SIGINT");
   });
 
@@ -95,7 +95,7 @@ suite("posthorn listen", () => {
     const listener = listen(t);
     const [, url = ""] = await listener.until(/listening on (\S+)/);
     await object(["webhooks", "create", `${url}hooks`, "--events", "a.b", "--verification", "challenge"]);
-    await listener.until(/challenge {2}answered 200 {2}\/hooks/);
+    await listener.until(/challenge {2}responded with 200 {2}\/hooks/);
     await listener.stop("SIGINT");
   });
 

@@ -35,7 +35,7 @@ export class DifferentMasterKeyError extends Error {
 
   constructor() {
     super(
-      "the database belongs to a deployment with a different master key: set POSTHORN_MASTER_KEY to the key of that" +
+      "the database belongs to a deployment with a different master key: set POSTHORN_MASTER_KEY to the key of that " +
         "deployment (or name it in POSTHORN_MASTER_KEY_PREVIOUS to rotate), or POSTHORN_DATABASE_URL to another database",
     );
   }

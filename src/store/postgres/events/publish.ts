@@ -124,7 +124,7 @@ export class PublishBatch {
     transaction: Transaction,
     drawn: Numbers,
     deliveries: DeliveryRows,
-    /** Lanes in which this process may hold leases without knowing it. */
+    /** Lanes in which this process may hold leases that it does not track. */
     lostLanes: ReadonlySet<number>,
   ) {
     this.#state = state;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { randomBytes } from "node:crypto";
 import { createKeyRing, createSecretBox } from "../system/keys/secret-box.ts";
-import { Sessions } from "./sessions.ts";
+import { Sessions } from "./dashboard-sessions.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
