@@ -159,7 +159,7 @@ export function addListenCommand(program: Command, invocation: Invocation): void
     .option("--url <url>", "server URL (default: POSTHORN_URL or http://127.0.0.1:8080)")
     .option("--key <key>", "API key (default: POSTHORN_KEY, or data/admin.key for a local server)")
     .option("--json", "print JSON, one delivery per line")
-    .addHelpText("after", "\n\nVerification requests from senders are always granted.");
+    .addHelpText("after", "\nVerification requests from senders are always granted.");
   command.action(() => listen(command, invocation));
 }
 

@@ -307,9 +307,10 @@ suite("client commands against a running server", () => {
     assert.equal((JSON.parse(rows) as { action: string }).action, "dead_letters.discard");
   });
 
-  test("dead letters of a disabled webhook: the reason why a retry is rejected, and what it does not cover", async () => {
+  test("dead letters of a disabled webhook: the reason why a retry is rejected, and what it does not cover", async (t) => {
     const target = createServer((_, response) => response.writeHead(400).end());
     await new Promise<void>((resolve) => target.listen(0, "127.0.0.1", resolve));
+    t.after(() => target.close());
     const { port } = target.address() as AddressInfo;
     const { id } = await object(["webhooks", "create", `http://127.0.0.1:${port}/`, "--events", "lost.*"]);
     const webhook = String(id);
@@ -321,7 +322,7 @@ suite("client commands against a running server", () => {
     const skipped = JSON.parse(tail) as Record<string, unknown>;
     assert.equal(skipped["reason"], "webhook_disabled");
 
-    const enable = `webhook ${webhook} is disabled; nothing is sent until: posthorn webhooks enable ${webhook}`;
+    const enable = `webhook ${webhook} is disabled; nothing is sent until you run: posthorn webhooks enable ${webhook}`;
     const done = await run(["dlq", "retry", "--webhook", webhook, "--yes", "--wait"]);
     assert.equal(done.status, 0, done.stderr);
     assert.ok(done.stderr.includes(enable), done.stderr);
@@ -331,7 +332,6 @@ suite("client commands against a running server", () => {
     assert.ok(again.stderr.includes(enable), again.stderr);
     assert.match((await run(["deliveries", "get", JSON.parse(dead).id])).stdout, /retried_at +\d{4}-/);
     await object(["webhooks", "delete", webhook, "--yes"]);
-    await new Promise((resolve) => target.close(resolve));
   });
 
   test("webhooks, event types, tenants and keys are created, changed and deleted", async () => {
