@@ -258,7 +258,7 @@ test("settlements and webhook states are split too, and waiting for a write wait
     assert.ok(settlements.length <= 1_024 && webhookStates.length <= 1_024);
 });
 
-test("a transaction takes the settlements that fit into 50 ms at the pace of the last large group", async () => {
+test("a transaction takes the settlements that fit into 25 ms at the pace of the last large group", async () => {
   const made = world();
   const { clock, commits, batches } = made;
   const sizes = async (msPerSettlement: number): Promise<readonly number[]> => {
@@ -275,9 +275,9 @@ test("a transaction takes the settlements that fit into 50 ms at the pace of the
     await Promise.all(settled);
     return batches.map(({ settlements }) => settlements.length);
   };
-  assert.deepEqual((await sizes(0.25)).slice(0, 3), [128, 200, 200], "128 before the pace is known");
-  assert.deepEqual((await sizes(2)).slice(0, 3), [200, 128, 128], "never fewer than 128");
-  assert.deepEqual(await sizes(0.05), [128, 872], "a fast store takes them all");
+  assert.deepEqual((await sizes(0.25)).slice(0, 3), [64, 100, 100], "64 before the pace is known");
+  assert.deepEqual((await sizes(2)).slice(0, 3), [100, 64, 64], "never fewer than 64");
+  assert.deepEqual(await sizes(0.05), [64, 936], "a fast store takes them all");
 });
 
 test("the latency of the store is not part of its pace", async () => {
@@ -299,13 +299,13 @@ test("the latency of the store is not part of its pace", async () => {
   await Promise.all(settled);
   assert.deepEqual(
     batches.map(({ settlements }) => settlements.length),
-    [128, 872],
+    [64, 155, 359, 422],
   );
 });
 
 test("a few settlements that did not fit wait for the next group instead of starting a transaction", async () => {
   const { clock, commits, batches } = world();
-  const settled = Array.from({ length: 130 }, (_, index) => settle(commits, `s${index}`));
+  const settled = Array.from({ length: 66 }, (_, index) => settle(commits, `s${index}`));
   await turnsUntil(clock, () => batches.length === 1);
   for (let turn = 0; turn < 20; turn += 1) await clock.turn();
   assert.equal(batches.length, 1, "two settlements are not worth a transaction");
@@ -324,7 +324,7 @@ test("a publish shares its transaction with a bounded part of the settlements th
   await turnsUntil(clock, () => batches.length > 0);
   await published;
   assert.equal(batches.length, 1, "the publish is in the first transaction");
-  assert.equal(batches[0]?.settlements.length, 128);
+  assert.equal(batches[0]?.settlements.length, 64);
   await turnsUntil(clock, () => batches.flatMap(({ settlements }) => settlements).length === 1_000);
   await Promise.all(settled);
 });

@@ -458,7 +458,9 @@ export class CommitGroup {
     const rows = rowsOf(group.publishes) + changes + group.settlements.length;
     if (rows <= fewRows) this.#latencyMs = durationMs;
     else if (rows >= manyRows) {
-      const fitting = Math.floor((settlementMsMax * rows) / Math.max(durationMs - this.#latencyMs, 0.001));
+      // The latency may have been higher when it was measured.
+      const paceMs = durationMs - Math.min(this.#latencyMs, durationMs * 0.9);
+      const fitting = Math.floor((settlementMsMax * rows) / paceMs);
       this.#settlementsMax = Math.max(settlementsMin, Math.min(fitting, settlementsMost));
     }
     this.#options.telemetry.metrics.commitWritten(writes, durationMs);
@@ -480,9 +482,9 @@ const bodyBytesMax = 4 * 1024 * 1024;
  * a transaction takes the settlements that fit into this time at the pace of the last large group. The latency of a small
  * group is not part of the pace, because every transaction has it.
  */
-const settlementMsMax = 50;
+const settlementMsMax = 25;
 /** Also the limit before the pace is known. */
-const settlementsMin = 128;
+const settlementsMin = 64;
 const settlementsMost = 1_024;
 /** A group of up to this many rows shows the latency of the store, */
 const fewRows = 8;
