@@ -35,8 +35,9 @@ export class Folders {
   }
 
   /**
-   * A folder whose content `fill` creates once per key. It is created in memory, where ten thousand small transactions
-   * take a second instead of a minute, and then copied to disk. Use it only for data that is not measured.
+   * A folder whose content `fill` creates once per key. The content is created in memory and then copied to disk,
+   * because ten thousand small transactions take a second in memory and a minute on disk. Use it only for data that is
+   * not measured.
    */
   async filled(name: string, key: string, fill: (folder: string) => Promise<void>): Promise<string> {
     let template = this.#templates.get(key);

@@ -20,14 +20,14 @@ export function percentile(values: readonly number[], share: number): number {
 
 // ---- compared with raw -------------------------------------------------------------------------------------------
 
-/** The cost of one run of deliveries. */
+/** The cost of the deliveries in one run. */
 export interface Figure {
   readonly perSecond: number;
-  /** Processor time of the measured process per delivery. */
+  /** CPU time of the measured process per delivery, in microseconds. */
   readonly cpuUs: number;
-  /** The main thread's part of `cpuUs`. */
+  /** The part of `cpuUs` that the main thread used. */
   readonly mainCpuUs: number;
-  /** Processor time of the sink, as a share of one core. */
+  /** CPU time of the sink, as a share of one core. */
   readonly sinkCpuShare: number;
 }
 
@@ -35,7 +35,7 @@ export interface Figure {
 export interface ComparedWithRaw {
   readonly value: number;
   readonly baseline: number;
-  /** Median of the ratios of each run to the `raw` samples around it. Not exactly value / baseline. */
+  /** Median of the ratios of each run to the `raw` samples around it. It may differ from value / baseline. */
   readonly ratio: number;
   readonly mainCpuUs: number;
 }
@@ -99,7 +99,7 @@ function rounded(perSecond: number): string {
   return Math.round(perSecond).toLocaleString("en");
 }
 
-// ---- with and without a burden -----------------------------------------------------------------------------------
+// ---- with and without an additional load -------------------------------------------------------------------------
 
 /** The same measurement without and with an additional load. */
 export interface Pair<Value> {
@@ -108,7 +108,8 @@ export interface Pair<Value> {
 }
 
 /**
- * Measures both cases in each run and alternates which comes first, because the second one benefits from warm caches.
+ * Measures both cases in each run. The case that comes first alternates, because the second one benefits from warm
+ * caches.
  */
 export async function measurePairs<Value>(
   { runs }: Context,
@@ -164,7 +165,7 @@ export function atMost(line: Measured, ratioMax: number, what: string): Line {
 // ---- delays ------------------------------------------------------------------------------------------------------
 
 export interface DelayP95 {
-  /** Measured from the moment the publish resolved. */
+  /** Measured from the time when the publish call resolved. */
   readonly fromAcceptedMs: number;
   /** Measured from the call to publish, so the commit is included. */
   readonly fromPublishedMs: number;

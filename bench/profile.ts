@@ -5,7 +5,7 @@ const functionsShown = 40;
 const filesShown = 25;
 const callersShown = 30;
 
-/** A text report on where the processor time of a measured interval was spent. */
+/** A text report on where a measured interval spent its CPU time. */
 export function describeProfile({ file, items }: ProfileTarget): string {
   const summary = summarize(JSON.parse(readFileSync(file, "utf8")) as CpuProfile);
   const busyMs = summary.elapsedMs - summary.idleMs;
@@ -72,11 +72,11 @@ interface CallFrame {
   readonly lineNumber: number;
 }
 
-/** Processor time of one function, one file or one package. */
+/** CPU time of one function, one file or one package. */
 interface Share {
   readonly key: string;
   readonly selfMs: number;
-  /** Includes everything that the function called. Zero where that is meaningless. */
+  /** Includes the time of all functions that it called. Zero for rows where a total has no meaning. */
   readonly totalMs: number;
 }
 
@@ -129,7 +129,7 @@ function summarize(profile: CpuProfile): ProfileSummary {
   };
 }
 
-/** The time of a sample is the distance to the next sample. */
+/** CPU time by node. The time of a sample is the interval until the next sample. */
 function selfTimes(profile: CpuProfile): ReadonlyMap<number, number> {
   const times = new Map<number, number>();
   for (const [index, id] of profile.samples.entries()) {

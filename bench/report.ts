@@ -16,7 +16,7 @@ export function describeEnvironment(folder: string): string[] {
   ];
 }
 
-/** Times of an fsync of one page. */
+/** Durations of an fsync of one page. */
 export function measureSyncMs(folder: string): number[] {
   const file = openSync(join(folder, "fsync-probe"), "w");
   const page = Buffer.alloc(8192, 1);

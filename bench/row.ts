@@ -34,7 +34,7 @@ export interface Context {
   readonly lines: readonly Line[];
   /** Prints an explanation of a result under the table. */
   note(text: string): void;
-  /** Printed immediately, on stderr. */
+  /** Prints a progress message to stderr immediately. */
   progress(text: string): void;
 }
 

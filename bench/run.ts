@@ -131,7 +131,7 @@ async function bench({ quick, json, profile, chosen }: ReturnType<typeof parseOp
   return report.failed ? exitFailed : 0;
 }
 
-/** The results of the rows. A row that fails does not stop the others. */
+/** Collects the results of the rows. If a row fails, the others still run. */
 class Report {
   readonly lines: Line[] = [];
   readonly notes: string[] = [];

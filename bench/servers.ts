@@ -10,16 +10,17 @@ import type { Home } from "./product/product.ts";
 import { RowSkippedError } from "./row.ts";
 
 /**
- * Servers that a row starts, so that nothing else uses them and nothing of them remains. They use default settings, so
- * they are durable. They end with the harness.
+ * Servers that a row starts for its exclusive use. They use default settings, so they are durable. They stop with the
+ * harness, and their data is removed.
  */
 export interface Servers {
   readonly home: Home;
   readonly postgres: PostgresServer;
-  /** Processor time of each server and its children since it started. */
+  /** CPU time of each server and its children since it started. */
   cpuMs(): Readonly<Record<string, number>>;
   /**
-   * Call after a run. Throws if Posthorn did not use RabbitMQ and Redis, because then a different mode was measured.
+   * Call this after a run. Throws if Posthorn did not use RabbitMQ and Redis, because the run then measured a different
+   * mode.
    */
   verifyUsed(): Promise<void>;
   remove(): Promise<void>;
@@ -75,7 +76,7 @@ export async function startServers(
   };
 }
 
-/** Rejects if the queue is missing. A worker declares it when it starts to consume. */
+/** Rejects if the queue is missing. A worker declares the queue when it starts to consume. */
 async function verifyQueue(url: string): Promise<void> {
   const connection = await amqplib.connect(url);
   try {
@@ -98,8 +99,8 @@ async function verifyRedis(url: string): Promise<void> {
 }
 
 /**
- * Does what autovacuum does within a minute of a large change: updates planner statistics and marks rows as visible.
- * Doing it immediately makes a run independent of its start time.
+ * Updates planner statistics and marks rows as visible, as autovacuum does within a minute of a large change. If it is
+ * done immediately, a run does not depend on its start time.
  */
 export async function vacuum(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl });

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The `posthorn` command. A package contains the compiled program; a checkout runs from source, with the project's own
-// Node.
+// The `posthorn` command. A package contains the compiled program. In a checkout, the command runs from source with the
+// project's own Node.
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 

@@ -54,7 +54,7 @@ function compile(): void {
   }
 }
 
-/** Files that the code reads stay in the same folders as the code. */
+/** Copies files that the code reads at run time. They keep their location relative to the code. */
 function copyAssets(): void {
   for (const path of projectFiles()) {
     if (!path.startsWith("src/") || /\.(ts|md)$|\.fixture\./.test(path)) continue;
@@ -79,7 +79,7 @@ async function buildPages(pages: Pages): Promise<void> {
   }
 }
 
-/** Excludes the scripts that the first one imports on demand. The document lists the others. */
+/** Files of the first load. This excludes scripts that are imported on demand. The document links only the others. */
 function loadedAtFirst(files: ReadonlyMap<string, Uint8Array>): ReadonlySet<string> {
   const document = Buffer.from(files.get("index.html") ?? []).toString();
   return new Set(

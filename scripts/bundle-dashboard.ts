@@ -40,8 +40,8 @@ const common: BuildOptions = {
 };
 
 /**
- * Contents by path below `/ui/` or `/portal/`: `index.html`, its files in `assets/` with a hash in each name, and `embed.js` of
- * the portal. Rejects with the errors of the bundler.
+ * Bundles the pages. Returns contents by path below `/ui/` or `/portal/`: `index.html`, its files in `assets/` with a
+ * hash in each name, and `embed.js` of the portal. Rejects with the errors of the bundler.
  */
 export async function bundlePages(pages: Pages): Promise<ReadonlyMap<string, Uint8Array>> {
   const { folder, script, styles, embed } = pagesOf[pages];
@@ -107,7 +107,7 @@ function assetOf(path: string): string {
   return `assets/${path.replace(/^.*[/\\]/, "")}`;
 }
 
-/** A program in a page of docs/languages. Tests run it, and the portal displays it. */
+/** A program on a page of docs/languages. The tests run it, and the portal displays it. */
 export interface LanguageProgram {
   /** Name of the file, from its first line. */
   readonly name: string;

@@ -35,7 +35,10 @@ const entryPoints = {
   "checkpoint-worker": source("store/sqlite/driver/checkpoint-worker.ts"),
 };
 
-/** Returns the path of the main file. The same source results in the same folder, so compiled code is reused. */
+/**
+ * Returns the path of the main file. The same source always results in the same folder, so the compile cache can be
+ * reused.
+ */
 export async function bundleProgram(): Promise<string> {
   const { outputFiles } = await build({
     entryPoints,
@@ -45,7 +48,7 @@ export async function bundleProgram(): Promise<string> {
     platform: "node",
     format: "esm",
     target: "esnext",
-    // Logs and errors contain class names.
+    // Class names are kept because logs and errors contain them.
     keepNames: true,
     outdir: modules,
     external: packagesLeftAlone,

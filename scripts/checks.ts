@@ -21,7 +21,7 @@ export const checks: readonly Check[] = [
   {
     name: "lint",
     title: "lint",
-    // Makes garbage collection less frequent: a fifth less processor time for a tenth more memory.
+    // Reduces the frequency of garbage collection, which saves a fifth of the CPU time for a tenth more memory.
     run: () =>
       tool("oxlint/bin/oxlint", ["--type-aware", "--deny-warnings", "--report-unused-disable-directives"], {
         GOGC: "300",
@@ -48,9 +48,7 @@ export const checks: readonly Check[] = [
   { name: "lock", title: "lock file", run: checkLockFile },
 ];
 
-/**
- * With more threads, each thread would compute the types of packages again, which takes a third more processor time.
- */
+/** With more threads, each thread would compute the types of packages again, which takes a third more CPU time. */
 function typeCheck(name: string, project: string, what: string): Check {
   const pretty = process.stdout.isTTY ? "true" : "false";
   const args = ["--project", project, "--noEmit", "--pretty", pretty, "--singleThreaded"];
@@ -83,13 +81,13 @@ interface Manifest {
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-/** Packages that a tool starts in addition to its own. */
+/** Packages that a tool needs in addition to its own, because it starts their programs. */
 const companions: Readonly<Record<string, readonly string[]>> = { oxlint: ["oxlint-tsgolint"] };
 
 /**
- * A sentence about what is missing and how to get it; null if the tool can run. `script` begins with the name of the
- * package. Some tools are compiled, and npm installs their program as an optional package for each platform. npm
- * reports success even if such a package cannot be installed.
+ * Returns a sentence about which program is missing and how to get it, or null if the tool can run. `script` begins
+ * with the name of the package. Some tools are compiled, and npm installs their program as an optional package for each
+ * platform. npm reports success even if such a package cannot be installed.
  */
 export function missingProgram(script: string, root = projectRoot): string | null {
   // `@biomejs/biome/bin/biome` is in `@biomejs/biome`.
@@ -121,8 +119,8 @@ function missingOf(name: string, root: string): string | null {
 let hooked = false;
 
 /**
- * dependency-cruiser needs the compiler API of a `typescript` version below 7, because TypeScript 7 has none. A resolve
- * hook in this process gives it TypeScript 6 from the package @typescript/typescript6.
+ * dependency-cruiser needs the compiler API, which TypeScript 7 does not have. A resolve hook in this process gives it
+ * TypeScript 6 from the package @typescript/typescript6.
  */
 function lendTypeScript6(): void {
   if (hooked) return;

@@ -33,7 +33,7 @@ export function checkClientTypes(): CheckResult {
   };
 }
 
-/** Replaces every service that routes only pass on. */
+/** A stub for every service. Routes only pass the services on while they are described. */
 const stub: unknown = new Proxy(() => stub, {
   get: (_, name) => (name === Symbol.toPrimitive ? () => 1 : stub),
   apply: () => stub,

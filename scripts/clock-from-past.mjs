@@ -1,5 +1,5 @@
-// Preloaded into a server whose dashboard is to show an hour. The server's clock begins an hour ago, runs 90 times as
-// fast, and runs at normal speed once it has caught up.
+// Preloaded into a server whose dashboard is to show an hour of data. The server's clock starts an hour in the past,
+// runs 90 times as fast until it has caught up, and then runs at normal speed.
 const behindMs = 3_600_000;
 const speed = 90;
 const begunAt = performance.now();

@@ -1,4 +1,4 @@
-// The requirements of the source documents, and the state of each: which tests prove it, or why no test does.
+// The requirements of the source documents and the state of each one: which tests prove it, or why it is not tested.
 
 import ts from "@typescript/typescript6";
 import { cewRows } from "../test/requirements/cew.ts";
@@ -20,7 +20,7 @@ export interface Finding {
   readonly row: RequirementRow;
   readonly tests: readonly NamedTest[];
   readonly reason: Reason | undefined;
-  /** What a row that tests prove only in part still lacks. */
+  /** What is still unproved in a row that tests prove only in part. */
   readonly part: PartOfRow | undefined;
   /** Undefined if the row has neither a test nor a reason, which is a problem. */
   readonly state: RowState | undefined;
@@ -206,7 +206,8 @@ function textOf(node: ts.Node): string | undefined {
 }
 
 /**
- * In a table of cases, a name begins with its requirements, or one field of the case contains only the requirements.
+ * Whether the string may be the name of a case in a table. Such a name begins with its requirements, or one field of
+ * the case contains only the requirements.
  */
 function isInTableOfCases({ parent }: ts.Node): boolean {
   return ts.isPropertyAssignment(parent) || ts.isArrayLiteralExpression(parent);

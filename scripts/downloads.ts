@@ -105,7 +105,7 @@ function install(packages: readonly string[]): void {
   execFileSync("npm", ["install", ...options, ...packages], { stdio: "inherit", cwd: folder });
 }
 
-/** Resolves with the exit status. */
+/** Runs the tests. Resolves with the exit status. */
 async function test(paths: readonly string[], settings: Readonly<Record<string, string>>): Promise<number> {
   const tests = spawn(process.execPath, ["--conditions=posthorn-source", "scripts/test.ts", ...paths], {
     cwd: projectRoot,

@@ -1,5 +1,6 @@
-// Counts the files of src that run a function while the server handles GET and PATCH /v1/webhooks/{id}. Uses V8
-// coverage of the process around one request. `node scripts/with-runtime.mjs scripts/files-per-request.ts [--list]`
+// Counts the files of src with at least one function that runs while the server handles GET and PATCH
+// /v1/webhooks/{id}. Uses V8 coverage of the process during one request. `node scripts/with-runtime.mjs
+// scripts/files-per-request.ts [--list]`
 
 import { Session } from "node:inspector/promises";
 import { join, relative } from "node:path";
@@ -8,7 +9,7 @@ import { textOf } from "../test/scenarios/api/client.fixture.ts";
 import { openServer } from "../test/scenarios/api/running-server.fixture.ts";
 import { projectRoot } from "./source-files.ts";
 
-/** A background task may run during some of the requests, but not during all of them. */
+/** Number of requests of each kind. A background task may run during some of them, but not during all. */
 const requestsEach = 7;
 const sources = pathToFileURL(join(projectRoot, "src", "/")).href;
 const session = new Session();
@@ -47,8 +48,8 @@ async function report(title: string, request: () => Promise<unknown>): Promise<v
 }
 
 /**
- * Files that ran since the last call, which resets the counts. A module itself counts as a function that ran when it
- * was loaded.
+ * Files that ran since the last call. Each call resets the counts. Loading a module counts as running a function of its
+ * file.
  */
 async function filesThatRan(): Promise<ReadonlySet<string>> {
   const { result } = await session.post("Profiler.takePreciseCoverage");

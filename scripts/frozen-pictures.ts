@@ -16,11 +16,16 @@ import { refusingPath } from "../test/scenarios/api/agreeable-transport.fixture.
 import { eventually } from "../test/scenarios/eventually.fixture.ts";
 import { SeededRandom } from "../test/simulation/seeded-random.ts";
 
-/** Later than the time on the browser's clock, which would otherwise drop the session cookie. */
+/**
+ * Later than the time on the browser's clock, because the browser would otherwise treat the session cookie as expired.
+ */
 const now = Date.UTC(2035, 0, 15, 12);
 const widths = [1280, 360];
 const hashes = new Set<string>();
-/** Out of 255. Two screenshots of the same page differ slightly where Chromium smooths round corners. */
+/**
+ * Maximum difference of a colour channel, out of 255. Two screenshots of the same page differ slightly where Chromium
+ * smooths round corners.
+ */
 const channelDifferenceMax = 16;
 const [command, ...folders] = process.argv.slice(2);
 /** For `take`, the second argument selects screenshots whose names contain it. */
@@ -39,7 +44,7 @@ async function takeAll(on: Browser): Promise<void> {
   mkdirSync(folder, { recursive: true });
   mock.timers.enable({ apis: ["Date"], now });
   seedRandom();
-  // Imported only now, so that it uses the random numbers and the clock set above.
+  // Imported only now, so that the module uses the random numbers and the clock set above.
   const { openServer } = await import("../test/scenarios/api/running-server.fixture.ts");
   const server = await openServer();
   const { baseUrl: url, adminKey: key } = server;

@@ -1,5 +1,5 @@
-// Checks that the lock file is exact, consistent with package.json, and free of download addresses (the address of a
-// mirror would break every clone elsewhere).
+// Checks that the lock file is exact, consistent with package.json, and without download URLs. The URL of a mirror
+// would break every clone elsewhere.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -56,7 +56,9 @@ function problemsOfEntry(path: string, entry: LockedPackage): string[] {
   return problems;
 }
 
-/** npm ci refuses a lock file that lists the optional packages of only one platform. */
+/**
+ * Finds missing optional packages. npm ci refuses a lock file that lists the optional packages of only one platform.
+ */
 function problemsOfPlatforms(packages: Readonly<Record<string, LockedPackage>>): string[] {
   return Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
     Object.keys(optionalDependencies)

@@ -19,11 +19,14 @@ import { outputOf } from "./program-output.ts";
 import { projectFiles, projectRoot } from "./source-files.ts";
 
 const page = "docs/mutations.md";
-/** Much longer than any test takes. A test that hangs does not prove that it detected the mutation. */
+/**
+ * Time limit of a test. It is much longer than any test takes. A test that hangs does not prove that it detected the
+ * mutation.
+ */
 const runMsMax = 180_000;
 /**
- * A broken test may wait for an event that never happens. The usual limit is longer, because it is meant for busy
- * machines.
+ * How long a broken test may wait for an event that never happens. The usual limit is longer, because it is meant for
+ * busy machines.
  */
 const brokenWaitMs = 60_000;
 /** The project is developed on a machine with two shared cores. */
@@ -112,7 +115,7 @@ async function tried(mutation: Mutation, tree: ScratchTree): Promise<Result> {
     const broken = await tree.whileBroken(mutation, () =>
       run(mutation, tree, { ...process.env, POSTHORN_TEST_WAIT_MS: String(brokenWaitMs) }),
     );
-    // A file that cannot be loaded fails for a different reason than the intended one.
+    // A file that cannot be loaded fails for a different reason than the mutation.
     if (/SyntaxError|ReferenceError|FAIL the file itself|^ended by SIG/m.test(broken))
       return { kind: "failed", detail: broken };
     return /, [1-9]\d* failed/.test(broken) ? { kind: "red" } : { kind: "green", detail: broken };

@@ -1,6 +1,9 @@
 import { spawn, type SpawnOptions } from "node:child_process";
 
-/** Runs Node with these arguments. Resolves with its status and with what it wrote to both outputs, in order. */
+/**
+ * Runs Node with these arguments. Resolves with the exit status and with the combined text of standard output and
+ * standard error, in order.
+ */
 export async function outputOf(
   args: readonly string[],
   options: Pick<SpawnOptions, "cwd" | "env" | "timeout">,

@@ -1,8 +1,9 @@
 // Runs test files with node:test, one or several per process, and counts the results.
 //
-// Each process has a separate run(). The timeout of run() does not end a file whose tests have passed while its process
-// stays alive, but aborting the run does. Such a file has left something open, which is a failure. The limit applies to
-// the time without any event, not to the total time of a file, because a busy machine makes files slow, but not silent.
+// Each process has a separate run(). If the tests of a file have passed but its process stays alive, the timeout of run()
+// does not end it. Aborting the run does. Such a file has left a resource open, which counts as a failure. The time limit
+// applies to the time without any test event and not to the total time of a file, because a busy machine makes files slow
+// but not silent.
 
 import { join, relative } from "node:path";
 import { type EventData, run } from "node:test";
@@ -22,10 +23,10 @@ export interface Failure {
 
 /** Test files that share a process. */
 export interface TestRun {
-  /** The path of the file, or what the files have in common. */
+  /** Path of the file. If several files share the process, what they have in common. */
   readonly title: string;
   readonly paths: readonly string[];
-  /** A run without events for this long is aborted and counts as failed. */
+  /** A run that reports no test events for this long is aborted and counts as failed. */
   readonly silenceMsMax: number;
 }
 
@@ -74,7 +75,7 @@ async function runOne(testRun: TestRun, namePattern: string | undefined): Promis
   return record.result(performance.now() - startedAt);
 }
 
-/** The events of one process so far. node:test reports tests in the order of the source. */
+/** The test events of one process so far. node:test reports tests in the order of the source. */
 class RunRecord {
   readonly #run: TestRun;
   readonly #file: string;

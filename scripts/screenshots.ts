@@ -21,7 +21,7 @@ const only = process.argv[3] ?? "";
  */
 const isOfDashboard = !only.startsWith("gateway");
 
-/** One minute on the server's clock while it runs fast, in milliseconds. */
+/** The length of one minute on the server's clock while that clock runs fast, in milliseconds of real time. */
 const minuteMs = 60_000 / 90;
 
 interface Picture {

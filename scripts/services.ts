@@ -11,14 +11,14 @@ import { RabbitmqServer } from "../test/services/rabbitmq-server.fixture.ts";
 import { RedisServer } from "../test/services/redis-server.fixture.ts";
 
 export interface Service {
-  /** The part of a test file's name that requests this service. */
+  /** The part of a test file's name that declares that the file needs this service. */
   readonly mark: string;
   readonly name: string;
   /** The environment variable with the service's address or path. It is set for the tests. */
   readonly variable: string;
   /** How to install or start the service. */
   readonly remedy: string;
-  /** Starts a server if necessary. */
+  /** Finds a running server, or starts one if necessary. */
   readonly find: () => Promise<Found>;
 }
 
@@ -112,7 +112,7 @@ export function server({ fallback, start, isStartedFirst = false, ...service }: 
     ...service,
     async find() {
       const at = process.env[service.variable] ?? fallback;
-      // A configured address is always used, so no server is started in its place.
+      // If an address is configured, it is always used and no server is started.
       const isNamed = process.env[service.variable] !== undefined;
       if (isNamed || !isStartedFirst) {
         const running = await findRunning();

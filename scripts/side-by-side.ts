@@ -1,15 +1,17 @@
-// Determines how many jobs run at the same time. A fixed number does not suit both jobs that compute and jobs that
-// wait, and tests are a mix of both. Therefore a minimum number always runs, and another job starts whenever the
-// processor has been idle for a moment.
+// Determines how many jobs run at the same time. A fixed number does not suit a mix of jobs that compute and jobs that
+// wait, such as tests. Therefore a minimum number always runs, and another job starts whenever the CPU has been idle
+// for a moment.
 
 import { cpus } from "node:os";
 
 const lookEveryMs = 1_000;
-/** Share of all cores. A test file that mostly waits uses a fifth of two cores. */
+/**
+ * Minimum idle share of all cores for starting another job. A test file that mostly waits uses a fifth of two cores.
+ */
 const idleShareMin = 0.2;
 
 export interface Bounds {
-  /** Number of jobs that always run. */
+  /** Minimum number of jobs, which always run. */
   readonly min: number;
   /** Maximum number of jobs, because servers and memory are shared. */
   readonly max: number;
@@ -18,7 +20,7 @@ export interface Bounds {
 export interface SideBySide extends Bounds {
   /** Whether another job would find a free core. Called once per check. */
   readonly hasRoom: () => boolean;
-  /** Calls back at regular intervals. Returns a function that stops the calls. */
+  /** Calls `look` at regular intervals. Returns a function that stops the calls. */
   readonly eachLook: (look: () => void) => () => void;
 }
 
@@ -58,7 +60,7 @@ export async function runSideBySide(
     running.add(run);
   };
   const endLooks = eachLook(() => {
-    // Called at each check, so that it measures the time since the last one.
+    // `hasRoom` is called at each check, because it measures the time since its last call.
     if (hasRoom() && running.size < max) startNext();
   });
   try {

@@ -1,7 +1,7 @@
-// The project's files for the checks, read and parsed once.
+// The project's files for the checks, each read and parsed once.
 //
-// Parsing uses TypeScript 6 under its own name, because TypeScript 7 has no compiler API. Only the parser is used. The
-// type check itself runs on TypeScript 7.
+// Files are parsed with the package of TypeScript 6, because TypeScript 7 has no compiler API. Only the parser is used.
+// The type check runs on TypeScript 7.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";

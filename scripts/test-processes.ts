@@ -1,10 +1,10 @@
 // Determines which test files share a process. Starting a process and linking about six hundred modules takes up to a
-// second of processor time, which is more than the tests of most files take. Most files therefore share a process; the
+// second of CPU time, which is more than the tests of most files take. Most files therefore share a process, and the
 // others have a separate one.
 
 import { servicesOf } from "./services.ts";
 
-/** Files that need several seconds of processor time, or that measure their own processor time. */
+/** Files that need several seconds of CPU time, or that measure their own CPU time. */
 const filesAlone: ReadonlySet<string> = new Set([
   "test/api/field-bounds.test.ts",
   "test/api/slow-clients.test.ts",
@@ -48,8 +48,8 @@ const filesAlone: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Browser tests and scenarios with servers always take a long time. Unit tests with a server measure the cost of single
- * calls.
+ * Browser tests and scenarios with servers always take a long time. Unit tests with a server measure the cost of
+ * individual calls.
  */
 function isAlone(path: string): boolean {
   const marks = servicesOf(path).map(({ mark }) => mark);
@@ -58,14 +58,14 @@ function isAlone(path: string): boolean {
 }
 
 export interface Process {
-  /** The path of the file, or what the files have in common. */
+  /** Path of the file. If several files share the process, what they have in common. */
   readonly title: string;
   readonly paths: readonly string[];
 }
 
 /**
- * One process for each long file, followed by `count` processes for the short files. If `count` is 0, each file has its
- * own process.
+ * Returns one process for each long file, followed by `count` processes for the short files. If `count` is 0, each file
+ * has a separate process.
  */
 export function processesOf(paths: readonly string[], name: string, count: number): readonly Process[] {
   const short = count > 0 && paths.length > count ? paths.filter((path) => !isAlone(path)) : [];

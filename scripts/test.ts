@@ -1,13 +1,13 @@
-// `npm test`: every check of the project, and one line at the end with the result.
+// `npm test`: runs every check of the project and prints the result in one line at the end.
 //
 //   npm test                                  everything
-//   npm test -- --only unit,lint              some of it: checks, a single check, or a suite
-//   npm test -- src/domain test/conformance   the test files in these places, no checks
+//   npm test -- --only unit,lint              a selection: checks, a single check, or a suite
+//   npm test -- src/domain test/conformance   the test files at these paths, no checks
 //   npm test -- FILE --name "retry after"     the tests of a file whose name matches
 //   npm test -- --list                        the names for --only
 //
-// A failure never stops the run, so everything is reported. The last line is for programs: `N passed, N failed`, with
-// `, N skipped` if something was skipped. Exit status 1 if anything failed, 2 for wrong usage.
+// A failure never stops the run, so all failures are reported. The last line is for programs: `N passed, N failed`, with
+// `, N skipped` if any were skipped. The exit status is 1 if anything failed, and 2 for wrong usage.
 
 import { chmodSync, existsSync, mkdtempSync, readFileSync, statfsSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
@@ -26,8 +26,8 @@ interface Suite {
   readonly name: string;
   readonly folder: string;
   /**
-   * Much longer than a single test of the suite takes, and longer than a test waits before it reports what it is
-   * waiting for.
+   * Time limit without any test event. It is much longer than a single test of the suite takes, and longer than a test
+   * waits before it reports what it is waiting for.
    */
   readonly silenceMsMax: number;
   /**
@@ -76,15 +76,15 @@ const suites: readonly Suite[] = [
  * wait.
  */
 const concurrencyOfTests = { min: 4, max: 8 };
-/** The suites that run only on request put load on servers. Each file takes three quarters of a core. */
+/** For suites that run only on request. They put load on servers, and each file takes three quarters of a core. */
 const concurrencyOfOutages = { min: 2, max: 2 };
-/** With fewer files, bundling the program costs more than it saves. */
+/** Minimum number of files for bundling the program. With fewer files, bundling costs more time than it saves. */
 const filesOfBundleMin = 10;
-/** Used if it has many times the space that all tests of a run use at the same time. */
+/** Folder in memory. It is used only if it has many times the space that all tests of a run use at the same time. */
 const memoryFolder = "/dev/shm";
 const memoryBytesMin = 6 * 1024 ** 3;
 
-/** Of the test files that run a suite. */
+/** Maximum number of test files to list that run a suite. */
 const runnersShown = 5;
 
 const isCi = /^(1|true)$/i.test(process.env["CI"] ?? "");
@@ -97,7 +97,8 @@ const found = new Map<Service, Found>();
 /** Files that did not run, by the service that is missing. */
 const withheld = new Map<Service, Set<string>>();
 
-// About a hundred processes load the same modules. Each one starts in half the time if it finds them compiled.
+// Compiled code is cached, because about a hundred processes load the same modules. Each one starts in half the time if
+// the modules are already compiled.
 process.env["NODE_COMPILE_CACHE"] ??= join(projectRoot, "node_modules", ".cache", "compiled");
 
 const request = parseRequest();
@@ -144,7 +145,7 @@ function parseRequest(): Request {
   };
 }
 
-/** A full run reports the suites that it omits. */
+/** Whether a full run omits the suite. Omitted suites are reported as skipped. */
 function isLeftOut({ name, onRequest }: Suite): boolean {
   if (onRequest === undefined) return false;
   skipped.push(`${name}: ${onRequest}`);
@@ -183,13 +184,16 @@ function testFiles(places: readonly string[]): string[] {
   return all.filter((path) => wanted.some((place) => isAt(place)(path)));
 }
 
-/** Suites and helpers are run by test files that import them, often through others. */
+/**
+ * Explains why no tests were found at a path. Suites and helpers are run by test files that import them, often
+ * indirectly.
+ */
 function whyNoTest(place: string, tests: readonly string[]): string {
   if (!existsSync(join(projectRoot, place))) return "no such file or folder";
   const files = projectFiles().filter((path) => /^(src|test)\/.*\.ts$/.test(path));
   const importsOf = new Map(files.map((path) => [path, relativeImports(path)]));
   const reached = new Set([place]);
-  // A set also visits what is added to it on the way.
+  // Iteration over a set includes elements that are added during the iteration.
   for (const target of reached)
     for (const [path, imports] of importsOf) if (imports.has(target)) reached.add(path);
   const runners = tests.filter((path) => reached.has(path));
@@ -212,7 +216,7 @@ function suiteOf(file: string): Suite | undefined {
 
 /**
  * Keeps the folders of this run's tests in memory, unless TMPDIR names a different folder. The tests do not depend on a
- * durable disk, because killed processes lose nothing that they have written, and many of them would wait for `fsync`.
+ * durable disk: killed processes lose nothing that they have written. On disk, many tests would wait for `fsync`.
  * Returns a function that removes the folder, which is also removed when the process exits.
  */
 function keepFoldersInMemory(): () => void {
@@ -251,7 +255,8 @@ async function runAll({ checks: chosen, suites: chosenSuites, namePattern }: Req
     for (const { title, paths: shared } of processesOf(runnable, name, processes))
       runs.push({ title, paths: shared, silenceMsMax });
   }
-  // Processes with few files start first, because files that mostly wait would leave the cores idle at the end.
+  // Processes with few files start first. If they started last, files that mostly wait would leave the cores idle at
+  // the end.
   const inOrder = runs.toSorted((one, other) => one.paths.length - other.paths.length);
   await runTests(inOrder, namePattern, isOnRequest ? concurrencyOfOutages : concurrencyOfTests, record);
   await running;
@@ -341,7 +346,7 @@ function record(result: RunResult): void {
     process.stdout.write(`       ${name}\n         ${report.split("\n", 1)[0]}\n`);
 }
 
-/** Terminals get colour; logs do not, so that they can be searched. */
+/** Colours text on terminals only. Logs contain no colour codes, so they can be searched. */
 function paint(colour: "green" | "red" | "dim", text: string): string {
   return process.stdout.isTTY ? styleText(colour, text) : text;
 }

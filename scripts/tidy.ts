@@ -130,8 +130,8 @@ function problemsOfSubject(subject: string | null): string[] {
 // ---- source ------------------------------------------------------------------------------------------------------
 
 /**
- * Code that must behave the same for the same inputs. The linter forbids all other clocks, timers and random numbers in
- * it.
+ * Code that must behave the same for the same inputs. In this code, the linter forbids all other clocks, timers and
+ * random numbers.
  */
 const deterministicParts = /^src\/(domain|ports|engine|features|resources|http)\//;
 
@@ -162,7 +162,7 @@ function literalSpreads(): CheckResult {
   };
 }
 
-/** Names that do not describe the content. The linter checks that names are kebab-case. */
+/** File names that do not describe the content. The linter checks that names are kebab-case. */
 const bucketNames = new Set([
   "utils",
   "util",
@@ -187,7 +187,8 @@ function fileNames(): CheckResult {
 }
 
 /**
- * Exported ports and settings need comments, because people who implement a port or configure Posthorn rely on them.
+ * Checks that exported ports and settings have comments, because people who implement a port or configure Posthorn rely
+ * on them.
  */
 function documentedContracts(): CheckResult {
   const files = sourceFiles().filter(({ path, isTest }) => /^src\/(ports|config)\//.test(path) && !isTest);
@@ -300,10 +301,13 @@ function withoutCode(text: string): string {
   return withoutCodeBlocks(text).replaceAll(/(`+)(?!`)[^\n]*?[^`]\1(?!`)/g, "");
 }
 
-/** `NAME.ts`, `NAME.tsx` or `folder/NAME.ts`; not `.pg.test.ts`, `*.ts` or a placeholder in capitals. */
+/** Matches `NAME.ts`, `NAME.tsx` and `folder/NAME.ts`, but not `.pg.test.ts`, `*.ts` or a placeholder in capitals. */
 const fileName = /(?<![\w*.}>/-])(?:\.{0,2}\/)*((?:[\w.-]+\/)*[a-z][\w.-]*\.tsx?)(?![\w(-])/g;
 
-/** A file that was merged or renamed would mislead the reader. The changelog and the notes describe the past. */
+/**
+ * Checks that files named in texts exist. The name of a file that was merged or renamed would mislead the reader. The
+ * changelog and the notes describe the past, so they are not checked.
+ */
 function namedFiles(): CheckResult {
   const files = projectFiles();
   const exists = (name: string): boolean => files.some((path) => `/${path}`.endsWith(`/${name}`));
@@ -325,7 +329,7 @@ function namedFiles(): CheckResult {
   return { problems: [...comments, ...inPages] };
 }
 
-/** Targets of links have a check of their own. */
+/** Removes the targets of links, which a separate check covers. */
 function withoutLinks(text: string): string {
   return text.replaceAll(/\]\([^)]*\)/g, "]");
 }
@@ -333,7 +337,10 @@ function withoutLinks(text: string): string {
 const stepsMax = 25;
 const step = /^\| \d+ \| \[`(?<path>[^`]+)`\]\([^)]+\) \| `(?<name>[#\w]+)` \|/gm;
 
-/** The path of an event in ARCHITECTURE.md: each function is in the named file and is called by an earlier one. */
+/**
+ * Checks the path of an event in ARCHITECTURE.md. Each function must be in the named file and be called by an earlier
+ * one.
+ */
 function eventPath(): CheckResult {
   const page = "ARCHITECTURE.md";
   const steps = [...readFileSync(join(projectRoot, page), "utf8").matchAll(step)].map(({ groups = {} }) => ({

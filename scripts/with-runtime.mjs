@@ -6,8 +6,8 @@
 // 20. Messages go to standard error, because standard output is reserved for the script.
 //
 // The commands of the program need fewer packages than the checks: `dependencies`, and the development dependencies in
-// running-packages.json (Node, and what bundles and runs the pages at /ui). The others are
-// installed by the first `npm test`.
+// running-packages.json (Node, and the packages that bundle and run the pages at /ui). The first `npm test` installs the
+// others.
 
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -171,7 +171,10 @@ async function install() {
   say(`installed in ${seconds()} s`);
 }
 
-/** A temporary project with fewer dependencies and the same lock file. npm ignores the rest of the lock file. */
+/**
+ * Prepares a temporary project with fewer dependencies and the same lock file. npm ignores the other entries of the
+ * lock file.
+ */
 function prepareProgram() {
   const place = join(root, `.installing-${process.pid}`);
   rmSync(place, { recursive: true, force: true });
@@ -199,7 +202,7 @@ function trim(folder) {
   }
 }
 
-/** Updates one line on a terminal; elsewhere writes a line every few seconds. */
+/** Shows progress: on a terminal by updating one line, elsewhere by writing a line every few seconds. */
 function showProgress(text) {
   const { isTTY } = process.stderr;
   const show = () => (isTTY ? process.stderr.write(`\r\u001b[2K${text()}`) : say(text()));
@@ -219,7 +222,7 @@ function countPackages(folder) {
   );
 }
 
-/** npm may replace the Node in node_modules, so it must not run on it. */
+/** PATH without the project's folder. npm may replace the Node in node_modules, so npm must not run on that Node. */
 function pathWithoutProject() {
   return (process.env["PATH"] ?? "")
     .split(delimiter)
@@ -244,7 +247,7 @@ async function runOnProjectNode() {
   process.exit(128 + constants.signals[signal]);
 }
 
-/** Resolves when the program has exited. Signals are forwarded to the program and do not end this process first. */
+/** Resolves when the program has exited. Signals are forwarded to the program and do not end this process before it. */
 function run(program, args, options) {
   return new Promise((done) => {
     const child = spawn(program, args, options);

@@ -53,7 +53,7 @@ function run(): void {
   void worker?.run();
 }
 
-/** Returns the machine time at which no jobs are waiting or running any more. */
+/** Returns the machine's clock reading (ms) when no jobs are waiting or running any more. */
 async function finished(): Promise<number> {
   for (;;) {
     const counts = await queue?.getJobCounts("waiting", "active", "delayed", "failed");

@@ -24,7 +24,7 @@ export interface HistoryShape {
   readonly deliveries: number;
   /** A multiple of 500, so that the number of webhooks of each tenant is a multiple of ten. */
   readonly webhooks: number;
-  /** When the history ends, Unix milliseconds. It begins one day earlier. */
+  /** End of the history in Unix milliseconds. The history begins one day earlier. */
   readonly endsAt: number;
 }
 
@@ -33,9 +33,9 @@ const minuteMs = 60_000;
 const dayMs = dayMinutes * minuteMs;
 const tenants = 50;
 export const tenantIds: readonly string[] = Array.from({ length: tenants }, (_, index) => tenantOf(index));
-/** Only a few groups of webhooks get events in the same minute. */
+/** Limits how many groups of webhooks get events in the same minute. */
 const activeGroupsPerMinute = 20;
-/** An event goes to the webhooks of one group, all of which belong to one tenant. */
+/** Number of webhooks in a group. Each event goes to all webhooks of one group, which belong to the same tenant. */
 const fanOut = 10;
 const deliveriesPerCommit = 2_000;
 const savers = 16;
@@ -71,7 +71,10 @@ export class HistoryLoader {
     this.#webhookIds = Array.from({ length: shape.webhooks }, () => newIdAt(shape.endsAt - dayMs));
   }
 
-  /** `secretBox` must encrypt signing keys as the server that reads them does. Returns the number of deliveries. */
+  /**
+   * `secretBox` must encrypt signing keys in the same way as the server that reads them. Returns the number of
+   * deliveries.
+   */
   async write(secretBox: Pick<SecretBox, "seal" | "digest">): Promise<number> {
     await this.#saveWebhooks(secretBox);
     const { deliveries, endsAt } = this.#shape;
@@ -106,7 +109,7 @@ export class HistoryLoader {
     await Promise.all(Array.from({ length: savers }, saver));
   }
 
-  /** One in ten webhooks of each tenant has been failing for some time. */
+  /** States of the failing webhooks. One in ten webhooks of each tenant has been failing for some time. */
   #states(): readonly WebhookRuntimeState[] {
     const failing = this.#webhookIds.filter((_, index) => Math.floor(index / tenants) % 10 === 0);
     return failing.map((webhookId, index) => {
@@ -173,7 +176,7 @@ export class HistoryLoader {
   }
 
   #publish(at: number, group: number): PublishCommand {
-    // Consecutive webhooks of one tenant are `tenants` apart.
+    // In the list, consecutive webhooks of one tenant are `tenants` positions apart.
     const first = (group % tenants) + Math.floor(group / tenants) * fanOut * tenants;
     const webhooks = Array.from(
       { length: fanOut },

@@ -34,7 +34,7 @@ const { POSTHORN_MASTER_KEY, POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP }
 const masterKey = Buffer.from(POSTHORN_MASTER_KEY, "base64");
 const random = { bytes: randomBytes, uniform: Math.random };
 const secretBox = createSecretBox(createKeyRing(masterKey, [], random), randomBytes(32));
-/** ID of the parent of PostgreSQL's processes; null without PostgreSQL. */
+/** Process ID of the parent of PostgreSQL's processes; null without PostgreSQL. */
 let postmaster: number | null = null;
 
 // ---- stores ------------------------------------------------------------------------------------------------------
@@ -75,8 +75,8 @@ async function postmasterOf(url: string): Promise<number | null> {
 }
 
 /**
- * The first start of the server creates its keys. Afterwards the history is written, unless `open` is null because the
- * store already has one.
+ * Starts the server once to create its keys, then writes the history. `open` is null if the store already has a
+ * history.
  */
 async function run(
   name: string,
@@ -185,9 +185,9 @@ const overviewRounds = 20;
 const listRounds = 5;
 
 interface Asked {
-  /** Milliseconds until the complete response had arrived. */
+  /** Response times in milliseconds, until the complete response had arrived. */
   readonly timesMs: readonly number[];
-  /** Processor time of one query, including that of the database. */
+  /** CPU time of one query, including that of the database. */
   readonly processorMs: number;
 }
 
@@ -234,7 +234,7 @@ async function askAll(
   return all;
 }
 
-/** Processor time of everything that this process started, and of the database. */
+/** CPU time of the database and of everything that this process started. */
 function serversCpuMs(): number {
   const { user, system } = process.cpuUsage();
   const ofDatabase = postmaster === null ? 0 : treeCpuMs(postmaster);

@@ -32,7 +32,7 @@ export class Child<Own extends Calls> {
     });
   }
 
-  /** Typed by the handlers in the main file of the process. */
+  /** Calls a handler of the process. The types come from the handlers in the main file of the process. */
   call<Name extends string & keyof Own>(
     method: Name,
     ...[input]: Parameters<Own[Name]>
@@ -40,7 +40,7 @@ export class Child<Own extends Calls> {
     return this.#send(method, input);
   }
 
-  /** Processor time and memory use since the start of the process. */
+  /** CPU time and memory use since the start of the process. */
   usage(): Promise<Usage> {
     return this.#send("usage");
   }

@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** The unit of times in /proc/PID/stat on Linux. */
+/** The unit of CPU times in /proc/PID/stat on Linux. */
 const ticksPerSecond = 100;
 /** Field positions in /proc/PID/stat, counted after the program name, which may contain any characters. */
 const parentPlace = 1;
-/** The process's own processor time in user and in system mode, followed by that of its exited children. */
+/** The process's CPU time in user and in system mode, followed by that of its exited children. */
 const timePlaces = [11, 12, 13, 14];
 
-/** Processor time of a process and its descendants since they started, including descendants that have exited. */
+/** CPU time of a process and its descendants since they started, including descendants that have exited. */
 export function treeCpuMs(root: number): number {
   const all = readAll();
   let ticks = 0;

@@ -15,7 +15,7 @@ export interface Answer {
 
 export interface Usage {
   readonly cpuMs: number;
-  /** The main thread's part of `cpuMs`. */
+  /** The part of `cpuMs` that the main thread used. */
   readonly mainCpuMs: number;
   readonly rssBytes: number;
   /** Peak value of `rssBytes`. */
@@ -33,7 +33,7 @@ export type Calls = Readonly<Record<string, Handler>>;
 export function serveCalls<Own extends Calls>(handlers: Own): Own {
   const all: Calls = { usage, startProfile, stopProfile, ...handlers };
   process.on("message", (message) => void answer(all, message as Call));
-  // The harness has exited, perhaps because of Ctrl-C, so exit immediately.
+  // The harness has exited, perhaps because of Ctrl-C, so this process exits immediately.
   process.once("disconnect", () => process.kill(process.pid, "SIGKILL"));
   return handlers;
 }
@@ -68,10 +68,7 @@ export function machineMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-/**
- * The times at which an open loop with this rate starts each piece of work, in milliseconds after the start of the
- * loop.
- */
+/** The start times of an open loop with this rate, in milliseconds after the start of the loop. */
 export function timesOf(perSecond: number, durationMs: number): readonly number[] {
   return Array.from(
     { length: Math.floor((perSecond * durationMs) / 1000) },
@@ -79,7 +76,7 @@ export function timesOf(perSecond: number, durationMs: number): readonly number[
   );
 }
 
-/** An open loop: starts each piece of work at its time, even if earlier pieces have not ended. */
+/** Runs an open loop: starts each piece of work at its scheduled time, even if earlier ones have not ended. */
 export async function atTimes<Result>(
   timesMs: readonly number[],
   start: (index: number) => Promise<Result>,

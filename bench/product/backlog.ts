@@ -5,7 +5,7 @@ import { eventTypeOf, messageBody } from "../message.ts";
 import type { Product } from "./compose.ts";
 
 export interface ParkInput {
-  /** Each event is parked for all of these webhooks. */
+  /** Each event creates a parked delivery for every one of these webhooks. */
   readonly webhookIds: readonly string[];
   readonly events: number;
   /** Milliseconds until the deliveries are due. */
@@ -58,7 +58,7 @@ export interface OldEventsInput {
 const oldPerCommit = 1_000;
 const oldBody = Buffer.from(`{"type":"order.old","data":{"text":"${"x".repeat(200)}"}}`);
 
-/** Writes events that ended long ago directly to the store, each with a skipped delivery. */
+/** Writes old events directly to the store. Each has one skipped delivery. */
 export async function writeOldEvents({ store, engine }: Product, input: OldEventsInput): Promise<void> {
   const skipped = { lane: lane(input.webhookId), state: "skipped", reason: "webhook_disabled" } as const;
   for (let written = 0; written < input.events; written += oldPerCommit) {

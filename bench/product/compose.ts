@@ -14,7 +14,7 @@ import type { OtlpTracer } from "../../src/system/telemetry/otlp-tracer.ts";
 import { createPrometheusMetrics } from "../../src/system/telemetry/prometheus-metrics.ts";
 import type { Home } from "./product.ts";
 
-/** Posthorn before it is started. */
+/** An assembled Posthorn that has not been started. */
 export interface Product extends AssembledEngine {
   readonly store: Store;
   readonly companions: Companions;
@@ -44,8 +44,8 @@ export function productSettings(
 }
 
 /**
- * Assembles Posthorn like src/app/posthorn.ts, but without the HTTP server and in two steps. A row can therefore
- * determine when deliveries start. It gets a callback for each settled delivery, so that a publisher can pace itself.
+ * Assembles Posthorn like src/app/posthorn.ts, but without the HTTP server and in two steps, so the row decides when
+ * deliveries start. Each settled delivery calls back, which lets a publisher adapt its pace.
  */
 export async function openProduct(
   home: Home,

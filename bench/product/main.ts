@@ -30,7 +30,7 @@ function opened(): Product {
   return product;
 }
 
-/** Includes the HTTP API, as started by `npm start`. */
+/** Starts Posthorn with the HTTP API, as `npm start` does. */
 async function serve({ home, roles }: ServeInput): Promise<ServedProduct> {
   const { url, adminKey } = await startPosthorn(productSettings(home, roles));
   return { url: url ?? "", adminKey };
@@ -75,8 +75,8 @@ async function flood(input: FloodInput): Promise<void> {
 }
 
 /**
- * Limits how far a publisher may get ahead of the deliveries. The settlement callbacks wake the publisher. A loop that
- * polled in every turn would keep the event loop spinning, and grouped commits depend on the turns of the event loop.
+ * Limits how far a publisher may get ahead of the deliveries. The settlement callbacks wake the publisher. Polling in
+ * every turn of the event loop would keep it spinning and change the grouping of commits, which depends on these turns.
  */
 class Outstanding {
   readonly #countMax: number;
@@ -99,7 +99,7 @@ class Outstanding {
     waiting.resolve();
   }
 
-  /** Resolves when this many more deliveries fit. */
+  /** Resolves when the limit allows this many more deliveries. */
   async waitFor(more: number): Promise<void> {
     if (this.#count === 0 || this.#count + more <= this.#countMax) return;
     await new Promise<void>((resolve) => {

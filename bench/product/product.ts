@@ -6,9 +6,9 @@ import { committed, openWitness, type Witness } from "./witness.ts";
 
 /** Where an instance of Posthorn stores its data. */
 export interface Home {
-  /** Data directory. Contains little if `servers` is set. */
+  /** Data directory. If `servers` is set, it contains little data. */
   readonly dataDir: string;
-  /** Without servers, Posthorn uses the embedded store. */
+  /** Servers for the store and the queue. If omitted, Posthorn uses the embedded store. */
   readonly servers?: ServerSettings;
   /** False disables statistics. */
   readonly stats?: boolean;
@@ -24,7 +24,7 @@ export interface ServerSettings {
   readonly redisUrl?: string;
 }
 
-/** How long the event loop was blocked, and the processor time of its thread in the longest turn. */
+/** How long the event loop was blocked, and the CPU time of its thread in the longest turn. */
 export interface LoopStop {
   readonly ms: number;
   readonly processorMs: number;
@@ -78,7 +78,7 @@ export interface FloodInput {
   readonly deliveriesPerEvent: number;
   /** Maximum number of deliveries that are published but not settled. */
   readonly outstandingMax: number;
-  /** Event type whose deliveries do not count as outstanding, because they never end. */
+  /** Event type whose deliveries do not count as outstanding, because they are never settled. */
   readonly uncountedType: string | null;
   readonly tenantId?: string;
 }
@@ -107,7 +107,7 @@ export interface PacedEvent {
 export class ProductProcess extends Child<ProductCalls> {
   #witness: Witness | null = null;
 
-  /** With `resolvConf`, the process queries the name servers in that file. */
+  /** If `resolvConf` is set, the process queries the name servers in that file. */
   constructor(resolvConf: string | null = null) {
     const env = resolvConf === null ? {} : nameServersFrom(resolvConf);
     super(new URL("main.ts", import.meta.url), env);
@@ -122,7 +122,7 @@ export class ProductProcess extends Child<ProductCalls> {
       this.#witness = await openWitness(home);
       return this;
     } catch (error) {
-      // Callers have nothing to end yet, and a process that is left keeps the harness from ending.
+      // The caller has no object to close yet, and a running child would keep the harness from exiting.
       await this.kill();
       throw error;
     }
@@ -135,7 +135,7 @@ export class ProductProcess extends Child<ProductCalls> {
     return served;
   }
 
-  /** Returns the machine time at which no more than `left` deliveries are waiting. */
+  /** Returns the machine's clock reading (ms) once at most `left` deliveries are waiting. */
   committed(left = 0): Promise<number> {
     if (this.#witness === null) throw new Error("open or serve comes first");
     return committed(this.#witness, left);

@@ -1,5 +1,5 @@
-// Preloaded with `--import` into a product whose name server is the bench. Posthorn has no setting for name servers. It
-// reads `/etc/resolv.conf`, which belongs to the machine.
+// Preloaded with `--import` into a product whose name server is the bench. Posthorn has no setting for name servers and
+// reads the machine's `/etc/resolv.conf`.
 
 import { systemNameFiles } from "../../src/system/name-files.ts";
 

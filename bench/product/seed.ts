@@ -27,7 +27,10 @@ export function webhooksOverTls(sink: Pick<Sink, "tlsOrigin">, count: number, pa
   }));
 }
 
-/** A data folder on disk that contains these webhooks. It is created once for each set of webhooks, and then copied. */
+/**
+ * A data folder on disk that contains these webhooks. It is created once for each set of webhooks and copied for each
+ * use.
+ */
 export function seedWebhooks(
   context: Context,
   name: string,
@@ -50,7 +53,7 @@ export function publishDue(product: ProductProcess, seed: DueSeed): Promise<void
   return product.call("flood", {
     ...seed,
     batch: seedBatch,
-    // No delivery is settled, so a limit would never be lifted.
+    // No deliveries are settled here, so with a limit the publisher would wait forever.
     outstandingMax: Number.POSITIVE_INFINITY,
     deliveriesPerEvent: 0,
     uncountedType: null,

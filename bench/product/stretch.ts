@@ -11,10 +11,13 @@ export interface Stretch extends Figure {
 }
 
 interface StretchInput {
-  /** Number of deliveries before the measurement starts, in which code is compiled and connections are opened. */
+  /**
+   * Number of deliveries before the measurement starts. During the warm-up, code is compiled and connections are
+   * opened.
+   */
   readonly warmUp: number;
   readonly count: number;
-  /** Number of deliveries that remain waiting. */
+  /** Number of deliveries that are still waiting when the measurement stops. */
   readonly left?: number;
   /** Starts the deliveries. */
   readonly go: () => Promise<unknown>;
@@ -24,7 +27,7 @@ type MeasuredProcess = Pick<ProductProcess, "usage" | "committed" | "startProfil
 
 /**
  * The measurement starts when the last warm-up request arrives at the sink, and stops when everything is settled and
- * committed. Requests in flight at the start count as work of the interval, so the result is never too good.
+ * committed. Requests in flight at the start count as part of the interval, so the result is never too high.
  */
 export async function measureStretch(
   context: Context,
@@ -57,7 +60,7 @@ export async function measureStretch(
   };
 }
 
-/** Waits for the sink. Rejects if the publisher fails or the time limit is reached. */
+/** Waits for a result of the sink. Rejects if the publisher fails or the time limit is reached. */
 async function finishing<Result>(wanted: Promise<Result>, feeding: Promise<unknown>): Promise<Result> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error("the deliveries did not end in time")), stretchMsMax);

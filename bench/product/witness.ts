@@ -19,7 +19,7 @@ interface Settled {
   readonly attempts: number;
 }
 
-/** The store must exist. Resolves when the connection is open, so that the first query is fast. */
+/** Opens an existing store. Resolves when the connection is open, so the first query is fast. */
 export function openWitness({ dataDir, servers }: Home): Promise<Witness> {
   return servers === undefined ? Promise.resolve(ofFile(dataDir)) : ofServer(servers.databaseUrl);
 }
@@ -58,7 +58,7 @@ async function ofServer(url: string): Promise<Witness> {
 
 /** As in the stores' column-values.ts. */
 const successCode = 2;
-/** As in the PostgreSQL store's lane-counters.ts: kinds below it are waiting deliveries by priority. */
+/** As in the PostgreSQL store's lane-counters.ts: kinds below this value are waiting deliveries by priority. */
 const deadLetterKind = 3;
 
 /**

@@ -56,7 +56,7 @@ async function run(input: {
   let requests = 0;
   const lane = async (): Promise<void> => {
     while (performance.now() < endsAt) {
-      // Each lane has one request in flight, as the limit allows.
+      // Each lane has one request in flight, so the number of lanes limits the concurrency.
       await send(ids.next());
       requests += 1;
     }
@@ -82,7 +82,7 @@ async function paced(input: {
   return { sent };
 }
 
-/** Sends this many requests over TLS, to the origins in round-robin order, at the same concurrency. */
+/** Sends this many requests over TLS to the origins in round-robin order, at the same concurrency as without TLS. */
 async function overTls(input: {
   readonly origins: readonly string[];
   readonly path: string;

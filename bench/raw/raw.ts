@@ -19,7 +19,7 @@ export interface RawKind {
 
 const rawDefault: RawKind = { by: "request", schemes: ["v1"] };
 
-/** Requests per second of `raw`, with the processor time per request. */
+/** Requests per second of `raw`, with the CPU time per request. */
 export interface RawSample {
   readonly perSecond: number;
   readonly cpuUs: number;
@@ -59,7 +59,7 @@ export class Raw {
     target.items = Math.round((perSecond * this.#sampleMs) / 1000);
   }
 
-  /** Sends to the origins in round-robin order, at the same concurrency. */
+  /** Sends to the origins in round-robin order, at the same concurrency as without TLS. */
   async overTls(origins: readonly string[], path: string, requests: number): Promise<RawSample> {
     return perRequest(await this.#child.call("overTls", { origins, path, requests }));
   }

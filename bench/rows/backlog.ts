@@ -26,7 +26,7 @@ const otherTypes = Array.from({ length: otherWebhooks }, (_, index) => eventType
 export const backlog: Row = {
   name: "backlog",
   async run(context) {
-    // In a quick run, writing the rows would take longer than everything else.
+    // In a quick run, writing the rows would take longer than all other steps.
     const eventsPerWebhook = context.quick ? 50 : 1_000;
     const left = idleWebhooks * eventsPerWebhook;
     const { empty, loaded } = await seedStores(context, eventsPerWebhook);
@@ -56,7 +56,9 @@ export const backlog: Row = {
   },
 };
 
-/** Both stores have the same webhooks. Those with the backlog come first, which is the worst order for the others. */
+/**
+ * Seeds two stores with the same webhooks. Those with the backlog come first, which is the worst order for the others.
+ */
 async function seedStores(
   context: Context,
   events: number,
@@ -112,7 +114,7 @@ async function drainOthers(context: Context, dataDir: string, left: number): Pro
 const fewWaiting = 1_000;
 const warmUpRounds = 3;
 
-/** Claims from a PostgreSQL store with many waiting deliveries, compared with a store with few. */
+/** Measures claims from a PostgreSQL store with many waiting deliveries, compared with a store that has few. */
 export const claims: Row = {
   name: "claims",
   async run(context) {
@@ -134,7 +136,7 @@ export const claims: Row = {
   },
 };
 
-/** Like the PostgreSQL measurement, with the embedded store. */
+/** The same measurement as for PostgreSQL, with the embedded store. */
 export const claimsEmbedded: Row = {
   name: "claims-embedded",
   async run(context) {
@@ -142,7 +144,7 @@ export const claimsEmbedded: Row = {
     const many = context.folders.fresh("claims");
     const places = { few: { kind: "sqlite", at: few }, many: { kind: "sqlite", at: many } } as const;
     try {
-      // A round takes a fiftieth of the time with this store, so there are more rounds.
+      // A round takes a fiftieth of the time that PostgreSQL needs, so there are more rounds.
       const rounds = context.quick ? 61 : 201;
       return [await compareClaims(context, "claims-embedded", places, rounds, async () => undefined)];
     } finally {

@@ -33,7 +33,7 @@ export interface Drain extends Counts {
   readonly home?: Pick<Home, "stats" | "tracesTo">;
   /** Maximum number of cores that Posthorn may use; all by default. */
   readonly cores?: number;
-  /** Publishes while Posthorn delivers. Without it, all deliveries are due before Posthorn starts. */
+  /** Publishes while Posthorn delivers. If omitted, all deliveries are due before Posthorn starts. */
   readonly flood?: Omit<FloodInput, "events">;
 }
 
@@ -89,7 +89,7 @@ export const drain: Row = {
   },
 };
 
-/** The rows ran at different times, so their ratios to `raw` are compared. */
+/** Compares the ratios to `raw`, because the two rows ran at different times. */
 function compareWithBullmq(context: Context, { value, ratio }: Line): Line[] {
   const bullmq = context.lines.find(({ name }) => name === "bullmq");
   if (bullmq === undefined || bullmq.ratio === null || ratio === null) return [];
@@ -153,7 +153,7 @@ async function withAndWithout(
 
 // ---- publishing and delivering -----------------------------------------------------------------------------------
 
-/** Publishes events in the process, in batches, each of which is delivered to one of 100 webhooks. */
+/** Publishes batches of events in the process. Each event is delivered to one of 100 webhooks. */
 export const through: Row = {
   name: "through",
   async run(context) {
@@ -196,7 +196,9 @@ export const fanOut: Row = {
   },
 };
 
-/** Publishes single events over HTTP from another process with 64 connections, each delivered to one webhook. */
+/**
+ * Publishes single events over HTTP from another process with 64 connections. Each event is delivered to one webhook.
+ */
 export const httpOneToOne: Row = {
   name: "http-1to1",
   async run(context) {
@@ -262,7 +264,7 @@ async function drainOnServer(context: Context, counts: Counts, isDistributed: bo
     const stretch = await measureStretch(context, product, { ...counts, go: () => product.call("start") });
     await product.close();
     await verifySettled(home, total);
-    // The store does not show whether a delivery was sent twice but settled once.
+    // The store does not show whether a delivery that was settled once was sent twice.
     const { ok } = await context.sink.call("seen");
     if (ok !== total) throw new Error(`${total} deliveries were received ${ok} times`);
     await servers.verifyUsed();

@@ -11,8 +11,8 @@ const countsOf = ({ quick }: Context): Counts =>
   quick ? { warmUp: 500, count: 1_500 } : { warmUp: 3_000, count: 20_000 };
 
 /**
- * Messages that are received over HTTP, verified, committed and acknowledged, compared with events that are published
- * over HTTP.
+ * Measures messages that are received over HTTP, verified, committed and acknowledged, compared with events that are
+ * published over HTTP.
  */
 export const gatewayStore: Row = {
   name: "gateway-store",
@@ -25,8 +25,8 @@ export const gatewayStore: Row = {
 };
 
 /**
- * Messages that are received, verified, passed through and answered, compared with a reverse proxy that performs the
- * same verification.
+ * Measures messages that are received, verified, passed through and answered, compared with a reverse proxy that
+ * performs the same verification.
  */
 export const gatewayPass: Row = {
   name: "gateway-pass",
@@ -39,8 +39,8 @@ export const gatewayPass: Row = {
 };
 
 /**
- * The destination of one source never responds. Measures the effect on the senders of other sources, all passed
- * through.
+ * The destination of one source never responds. Measures the effect on the senders of other sources, which also use
+ * pass-through.
  */
 export const gatewayIsolation: Row = {
   name: "gateway-isolation",
@@ -62,7 +62,7 @@ export const gatewayIsolation: Row = {
 const destinations = ({ sink }: Context): readonly string[] =>
   Array.from({ length: sourceCount }, (_, index) => `${sink.origin}/ok/${index}`);
 
-/** Messages per second until all had a response. */
+/** Returns the messages per second, measured until every message had a response. */
 async function receivedOnce(context: Context, mode: "pass_through" | "store_and_forward"): Promise<number> {
   const { warmUp, count } = countsOf(context);
   const { profile } = context;
@@ -129,7 +129,7 @@ async function otherSenders(context: Context, how: "alone" | "next to one that h
   const dataDir = await seedWebhooks(context, "gateway", []);
   try {
     const served = await product.serve({ dataDir });
-    // Twenty webhooks, because none of them gets more than five requests at the same time.
+    // Uses twenty webhooks, because each one gets at most five requests at the same time.
     const urls = [`${context.sink.origin}/hang/x`, ...destinations(context).slice(0, 20)];
     const [bad = "", ...paths] = await createSources(served, urls, "pass_through");
     const to = { origin: served.url, paths };

@@ -14,7 +14,7 @@ import type { Context, Line, Row } from "../row.ts";
 import { startServers } from "../servers.ts";
 import { percentile } from "../measure.ts";
 
-/** Which requests hang, and how. */
+/** Which receivers hang, and how. */
 interface Mode {
   readonly name: string;
   readonly tenants: number;
@@ -62,7 +62,7 @@ export async function hangingModes(context: Context): Promise<readonly Line[]> {
   return lines;
 }
 
-/** Like the embedded measurement, on PostgreSQL. */
+/** The same measurement as for the embedded store, on PostgreSQL. */
 export const tenantsPostgres: Row = {
   name: "tenants-postgres",
   async run(context) {
@@ -134,7 +134,7 @@ function resolvConfOf(names: NameServer, { dataDir }: Home): string {
   return file;
 }
 
-/** Resolves when all the requests hang. */
+/** Makes the receivers hang. Resolves when all their requests hang. */
 async function makeHang(api: Api, receiver: Receiver, { hang, ...mode }: Mode): Promise<void> {
   const targets = Array.from({ length: mode.tenants }, (_, index) => `hanging-${index}`).flatMap((tenant) =>
     Array.from({ length: mode.webhooksEach }, (_, index) => ({ tenant, index, type: `hang.${index}` })),
@@ -171,7 +171,7 @@ async function makeHang(api: Api, receiver: Receiver, { hang, ...mode }: Mode): 
   }
 }
 
-/** Creates webhooks one after another, and returns the longest time until the first event of one of them arrived. */
+/** Creates webhooks one after another. Returns the longest time that the first event of any of them took to arrive. */
 async function firstMs(api: Api, tenant: string): Promise<number> {
   await api.call(`PUT /v1/tenants/${tenant}`, {});
   const times: Promise<number>[] = [];
@@ -197,8 +197,8 @@ function knownEvent(index: number): { readonly event_type: string; readonly tena
 }
 
 /**
- * 25 sources of one tenant hang, with 22 senders each. Measures how many messages of another tenant's source are
- * accepted.
+ * Destinations of 25 sources of one tenant hang, with 22 senders each. Measures how many messages to another tenant's
+ * source are accepted.
  */
 async function gatewayLine(context: Context): Promise<Line> {
   const receiver = await Receiver.start(null);
@@ -268,7 +268,7 @@ class Api {
     await this.call("POST /v1/webhooks", { tenant_id: tenantId, url, events: [eventType] });
   }
 
-  /** Milliseconds from the call to publish until the event arrives. */
+  /** Publishes an event. Returns the milliseconds from the call until the event arrives. */
   async timed(event: object): Promise<number> {
     this.#count += 1;
     const id = `n${this.#count}`;
@@ -279,7 +279,7 @@ class Api {
     return (await Promise.race([arrived, timeout])) - startedAt;
   }
 
-  /** Creates a source and returns its address. */
+  /** Creates a source and returns its URL. */
   async source(tenantId: string, destination: string): Promise<string> {
     const source = await this.call("POST /v1/sources", {
       name: "bench",
@@ -302,7 +302,7 @@ class Receiver {
   turned = false;
   readonly #http: ScriptedReceiver;
   readonly #names: NameServer | null;
-  /** Number of hanging requests, and of connections without a TLS handshake. */
+  /** Number of hanging requests and of connections whose TLS handshake hangs. */
   #hanging = 0;
   /** Accepts connections without sending anything, so that no TLS handshake ends. */
   readonly #silent = createTcpServer((socket) => {
@@ -330,7 +330,7 @@ class Receiver {
     return this.#http.origin;
   }
 
-  /** The number of requests, TLS handshakes and host names that have hung until now. */
+  /** The number of requests, TLS handshakes and host names that have hung so far. */
   get hanging(): number {
     const { unanswered, questions } = this.#names ?? { unanswered: new Set(), questions: [] };
     return this.#hanging + unanswered.intersection(new Set(questions)).size;

@@ -17,7 +17,7 @@ import type { Context, Row } from "../row.ts";
 const webhookCount = 100;
 const types = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(index));
 
-// ---- alone -------------------------------------------------------------------------------------------------------
+// ---- without other load ------------------------------------------------------------------------------------------
 
 const perSecond = 200;
 
@@ -65,8 +65,8 @@ interface RawDelay {
 }
 
 /**
- * Sends POST requests at the same rate. Measures from the call to the sink, which is where Posthorn's measurement ends,
- * too.
+ * Sends POST requests at the same rate. Measures the time from the call until the sink reads the request, where
+ * Posthorn's measurement also ends.
  */
 async function rawOnce(context: Context, durationMs: number): Promise<RawDelay> {
   await context.sink.call("reset");

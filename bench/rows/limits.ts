@@ -13,7 +13,7 @@ export const raw: Row = {
   run: (context) => measure(context, "raw", { by: "request", schemes: ["v1"] }),
 };
 
-/** The same limit with undici's faster low-level interface, which Posthorn uses. */
+/** The same loop as `raw`, with undici's faster low-level interface, which Posthorn uses. */
 export const rawDispatch: Row = {
   name: "raw-dispatch",
   run: (context) => measure(context, "raw-dispatch", { by: "dispatch", schemes: ["v1"] }),

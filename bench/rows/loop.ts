@@ -7,11 +7,11 @@ import type { Context, Line, Row } from "../row.ts";
 const eventType = "order.paid";
 const stopMsGoal = 100;
 const dayMs = 86_400_000;
-/** Upkeep begins five seconds after the start. */
+/** Long enough to include upkeep, which begins five seconds after the start. */
 const retentionMs = 35_000;
 const retentionMsQuick = 12_000;
 
-/** Measures the longest block of the event loop during the most expensive requests and during retention. */
+/** Measures how long the event loop is blocked by the most expensive requests and by retention. */
 export const loop: Row = {
   name: "loop",
   async run(context) {
@@ -71,7 +71,10 @@ function batch(product: ServedProduct, events: number, type: string, data: unkno
   return callApi(product, "POST /v1/events/batch", { events: Array.from({ length: events }, () => event) });
 }
 
-/** Registers the largest number of subschemas, one of them expensive to reject, and validates a batch against them. */
+/**
+ * Registers a schema with the maximum number of subschemas, one of them expensive to reject, and validates a batch
+ * against it.
+ */
 async function costlySchema(product: ServedProduct): Promise<void> {
   const $defs: Record<string, unknown> = { d20: { type: "string" } };
   for (let index = 0; index < 20; index += 1) {
@@ -87,8 +90,8 @@ async function costlySchema(product: ServedProduct): Promise<void> {
 }
 
 /**
- * Registers event types up to the limit, and reads them by name, in pages and as a document, by several clients at the
- * same time.
+ * Registers event types up to the limit. Several clients then read them concurrently: by name, in pages and as a
+ * document.
  */
 async function largestCatalogue(product: ServedProduct): Promise<void> {
   const examples = [{ text: "x".repeat(100_000) }];

@@ -25,7 +25,7 @@ const durationMsQuick = 2_000;
 const settleMs = 200;
 
 /**
- * Measures the cost of an event under low load: events are published over HTTP one by one, each delivered to one
+ * Measures the cost of an event under low load. Events are published over HTTP one by one, and each is delivered to one
  * webhook.
  */
 export const quiet: Row = {
@@ -73,7 +73,7 @@ function linesOf(
   perSecond: number,
   cpuMsGoal: number,
 ): readonly Line[] {
-  // The note shows the broker and Redis separately.
+  // The value leaves out the broker and Redis, which the note shows separately.
   const value = (cpuMs["Posthorn"] ?? 0) + (cpuMs["PostgreSQL"] ?? 0);
   const line = { name: `quiet: ${mode}, ${perSecond}/s`, value, unit: "ms of processor time an event" };
   if (perSecond !== goalRate) return [withoutGoal({ ...line, baseline: null, ratio: null })];
@@ -104,12 +104,12 @@ function noteOn({ cpuMs, p50Ms, p95Ms, syncMs }: QuietStretch, name: string): st
 }
 
 interface QuietStretch {
-  /** Processor time of one event, by program. */
+  /** CPU time per event, by program. */
   readonly cpuMs: Readonly<Record<string, number>>;
   /** Time from the publisher's request to the request at the receiver. */
   readonly p50Ms: number;
   readonly p95Ms: number;
-  /** Median of flushes right before and right after the interval. */
+  /** Median duration of flushes directly before and after the interval. */
   readonly syncMs: number;
   readonly events: number;
 }

@@ -22,8 +22,9 @@ const burdens = ["hanging", "turning", "backlog"] as const;
 type Burden = (typeof burdens)[number];
 
 /**
- * Twenty small tenants alongside a large one. Measures how long their events take until the receiver has responded,
- * compared with a run without the large tenant. Quick receivers take 20 ms, as over a network.
+ * Runs twenty small tenants alongside a large one. Measures how long their events take until the receiver has
+ * responded, compared with a run without the large tenant. Quick receivers take 20 ms, as if they were reached over a
+ * network.
  */
 export const tenants: Row = {
   name: "tenants",
@@ -97,9 +98,7 @@ async function measure(context: Context, burden: Burden | null, folder: string):
   }
 }
 
-/**
- * Starts the load of the large tenant. When this resolves, the small tenants start; they run until the end of the load.
- */
+/** Starts the load of the large tenant. The small tenants start when this resolves, and run until the load ends. */
 async function begin(
   context: Context,
   burden: Burden,
@@ -203,7 +202,7 @@ async function seedFolders(context: Context): Promise<{ readonly plain: string; 
   return { plain, backlog };
 }
 
-/** The endpoints that are restarted later must have responded before. */
+/** Delivers one event to each endpoint that is restarted later, because these endpoints must have responded before. */
 async function deliverOnce(dataDir: string): Promise<void> {
   const product = await new ProductProcess().open({ dataDir }, true);
   try {

@@ -94,8 +94,8 @@ function drainOverTls(context: Context, name: string, input: OverTls, cores?: nu
 }
 
 /**
- * Sends the same deliveries with 1, 2, 4 … of the machine's cores for Posthorn. The sink may use all cores, so on a
- * machine with two cores it competes with Posthorn for the second one.
+ * Sends the same deliveries with Posthorn limited to 1, 2, 4 … of the machine's cores. The sink may use all cores, so
+ * on a machine with two cores it competes with Posthorn for the second one.
  */
 export const cores: Row = {
   name: "cores",
@@ -155,7 +155,7 @@ interface Published {
 
 /**
  * Measures the p95 of `POST /v1/events` at 400 requests per second. Each event opens a TLS connection, because every
- * receiver closes it with its response. Compared with a run without TLS.
+ * receiver closes the connection after its response. Compared with a run without TLS.
  */
 export const publishUnderTls: Row = {
   name: "publish-under-tls",
@@ -230,8 +230,8 @@ async function publishOnce(
 // ---- many origins ------------------------------------------------------------------------------------------------
 
 /**
- * 10,000 webhooks on 2,000 origins, each of which is used once a minute. The first round opens connections; the second
- * is measured. Compared with a client that opens a connection for each request.
+ * Uses 10,000 webhooks on 2,000 origins, each of which is used once a minute. The first round opens connections, and
+ * the second is measured. Compared with a client that opens a connection for each request.
  */
 export const hosts: Row = {
   name: "hosts",
@@ -253,7 +253,7 @@ export const hosts: Row = {
   },
 };
 
-/** Processor time of one event. */
+/** Returns the CPU time per event. */
 async function visit(context: Context, webhooks: readonly WebhookSeed[], roundMs: number): Promise<number> {
   const { sink } = context;
   const dataDir = await seedWebhooks(context, "hosts", webhooks);

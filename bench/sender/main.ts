@@ -168,7 +168,8 @@ function flood(to: Sending): null {
 }
 
 /**
- * The proxy that a team would write first: it reads the body, compares the signature and forwards. Returns its address.
+ * A minimal proxy, as a team would first write it: it reads the body, compares the signature and forwards the request.
+ * Returns its URL.
  */
 async function proxy({ origin }: { readonly origin: string }): Promise<string> {
   const pool = new Pool(origin, { connections: 100, pipelining: 1 });

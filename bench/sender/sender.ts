@@ -6,7 +6,7 @@ import type { SenderCalls } from "./main.ts";
 export const gatewaySecret = "of the senders of the bench";
 export const signatureHeader = "x-hub-signature-256";
 
-/** Another program in a separate process: publishes events, sends messages of the gateway, or is a bare reverse proxy. */
+/** A separate process that publishes events, sends messages to the gateway, or acts as a bare reverse proxy. */
 export class SenderProcess extends Child<SenderCalls> {
   constructor() {
     super(new URL("main.ts", import.meta.url));
@@ -22,7 +22,7 @@ export interface Publishing extends ServedProduct {
 
 export interface PublishedEvent {
   readonly id: string;
-  /** Machine time when the request began. */
+  /** The machine's clock reading (ms) when the request began. */
   readonly publishedAt: number;
   /** Milliseconds until the response arrived. */
   readonly tookMs: number;

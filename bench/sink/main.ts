@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { createServer as createTlsServer } from "node:tls";
 import { machineMs, serveCalls } from "../process/serve-calls.ts";
 
-/** Waits for the n-th request. `reached` gets its arrival time according to the sink's own clock. */
+/** A caller that waits for the n-th request. `reached` gets its arrival time according to the sink's clock. */
 interface Target {
   readonly count: number;
   readonly reached: (atMs: number) => void;
@@ -73,7 +73,7 @@ class SinkCounters {
 }
 
 const headEnd = Buffer.from("\r\n\r\n");
-/** The spelling that undici uses. Other spellings take the slow path. */
+/** The spelling that undici uses. Requests with other spellings take the slow path. */
 const lengthNeedle = Buffer.from("ontent-length: ");
 const idNeedle = Buffer.from("Webhook-ID: ");
 const idBytes = 36;
@@ -84,9 +84,9 @@ const failureAnswer = Buffer.from("HTTP/1.1 500 Internal Server Error\r\nContent
 const answers = Array.from({ length: 9 }, (_, count) => Buffer.from(answerText.repeat(count)));
 
 /**
- * `POST /` is six bytes. The next byte selects the behaviour: `/ok/…`, `/hang/…`, `/slow/50/…`, `/fail/…`, `/close/…`,
- * which closes the connection after its response, and `/turn/…`, which responds until `turn` is called and hangs
- * afterwards.
+ * Offset of the byte that selects the behaviour, after the six bytes `POST /`. Paths: `/ok/…`, `/hang/…`, `/slow/50/…`,
+ * `/fail/…`, `/close/…` (closes the connection after its response) and `/turn/…` (responds until `turn` is called and
+ * hangs afterwards).
  */
 const behaviourOffset = 6;
 const okByte = "o".charCodeAt(0);
@@ -140,7 +140,7 @@ class Conversation {
     if (this.#missing === 0) this.#flush();
   }
 
-  /** A request is counted when its head has arrived, and answered when its body has arrived. */
+  /** Counts a request when its head has arrived. The response is sent when the body has arrived. */
   #request(chunk: Buffer, offset: number): void {
     const behaviour = chunk[offset + behaviourOffset];
     if (behaviour === okByte) {
@@ -228,10 +228,10 @@ const calls = serveCalls({
   turn: () => {
     counters.turned = true;
   },
-  /** Returns the machine time at which the n-th request to an `/ok/` path arrived. */
+  /** Returns the machine's clock reading (ms) when the n-th request to an `/ok/` path arrived. */
   when: (count: number) => counters.when(count),
   seen: () => ({ ok: counters.ok, hanging: counters.hanging, slow: counters.slow, failed: counters.failed }),
-  /** Over TLS, since the last reset. */
+  /** TLS handshakes since the last reset. */
   handshakes: () => ({ all: counters.handshakes, resumed: counters.resumed }),
   arrivals: () => counters.arrivals(),
 });

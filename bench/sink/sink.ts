@@ -19,7 +19,7 @@ export class Sink extends Child<SinkCalls> {
     return `https://${name}.sink.localhost:${this.#tlsPort}`;
   }
 
-  /** First arrival of each Webhook-ID, in machine time. */
+  /** First arrival of each Webhook-ID, as the machine's clock reading (ms). */
   async arrivals(): Promise<ReadonlyMap<string, number>> {
     const { ids, atMs } = await this.call("arrivals");
     const first = new Map<string, number>();

@@ -1,4 +1,4 @@
-// Two stores in a separate process, without an engine: `node bench/store/main.ts`, started by rows/backlog.ts.
+// Two stores without an engine, in a separate process: `node bench/store/main.ts`, started by rows/backlog.ts.
 
 import type { Store } from "../../src/ports/store.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
@@ -50,8 +50,8 @@ async function park(waiting: FewAndMany<number>): Promise<void> {
 }
 
 /**
- * Claims per second in each round, alternating between the stores. The order also alternates, because the second store
- * benefits from warm caches.
+ * Measures claims per second in each round for both stores. The store that comes first alternates, because the second
+ * one benefits from warm caches.
  */
 async function compare({ rounds }: { readonly rounds: number }): Promise<FewAndMany<readonly number[]>> {
   const { few, many } = both();
@@ -65,8 +65,8 @@ async function compare({ rounds }: { readonly rounds: number }): Promise<FewAndM
 }
 
 /**
- * Only the claim is timed. Afterwards the same number of deliveries is settled and published, so that the size of each
- * store stays the same and every claim reads untouched rows.
+ * Measures one claim. Afterwards the same number of deliveries is settled and published without timing, so the size of
+ * each store stays the same and every claim reads untouched rows.
  */
 async function claimOnce(work: StoreWork): Promise<number> {
   const requests = work.claims(perLane);

@@ -20,8 +20,8 @@ const leaseMs = 60_000;
 const parkedPerCommit = 5_000;
 
 /**
- * The store operations of an engine, without the engine: events of 1 KiB for the lanes in round-robin order, claims and
- * successes. Times and IDs are computed, so that all runs are alike.
+ * The store operations of an engine, without the engine: publishes of 1 KiB events to the lanes in round-robin order,
+ * claims, and settlements of accepted deliveries. Timestamps and IDs are computed, so all runs are alike.
  */
 export class StoreWork {
   readonly #store: Store;
@@ -36,7 +36,9 @@ export class StoreWork {
     this.#lanes = lanes;
   }
 
-  /** Creates due deliveries without a lease. With several webhooks, writing an event costs less. */
+  /**
+   * Commands that create due deliveries without a lease. An event costs less to write if it goes to several webhooks.
+   */
   publications(count: number, webhooksPerEvent = 1): readonly PublishCommand[] {
     this.#now += 5;
     const createdAt = this.#now;
@@ -51,7 +53,7 @@ export class StoreWork {
     );
   }
 
-  /** Requests claims from every lane. */
+  /** Claim requests for all lanes. */
   claims(perLane: number): readonly ClaimRequest[] {
     const now = this.#now;
     const limits = { limit: perLane, bodyBytesMax: 1e9, leaseUntil: now + leaseMs };

@@ -100,7 +100,9 @@ class PosthornPortal extends HTMLElement {
     this.append(frame);
   }
 
-  /** Requests a session, keeps its code for the frame, and passes its address to `use`. One request at a time. */
+  /**
+   * Requests a session, keeps its code for the frame, and passes its URL to `use`. Sends only one request at a time.
+   */
   #ask(use: (url: URL) => void): void {
     const getSession = this.#getSession;
     if (getSession === null || this.#isAsking) return;
@@ -164,13 +166,16 @@ class PosthornPortal extends HTMLElement {
 
   #enter(): void {
     const [path, scheme, locale] = ["path", "theme", "locale"].map((name) => this.getAttribute(name));
-    // A code works once: a reloaded frame needs a new one.
+    // A code can be used only once, so a reloaded frame needs a new one.
     if (this.#code === null) return this.#ask(() => this.#enter());
     this.#tell({ type: "posthorn:code", code: this.#code, path, scheme, locale });
     this.#code = null;
   }
 
-  /** Fires at most once a minute: with a wrong browser clock, every session looks expired. */
+  /**
+   * Fires `session-ended`, limited to once a minute, because every session looks expired if the browser's clock is
+   * wrong.
+   */
   #ended(): void {
     const since = Date.now() - lastEnded();
     const waitMs = since >= 0 && since < endedPauseMs ? endedPauseMs - since : 0;
@@ -202,7 +207,7 @@ async function sessionUrl(getSession: GetSession): Promise<URL> {
   }
 }
 
-/** Survives page reloads. 0 if the browser blocks storage. */
+/** When the last `session-ended` event was fired. The value survives page reloads. 0 if the browser blocks storage. */
 function lastEnded(): number {
   try {
     return Number(sessionStorage.getItem(endedKey) ?? 0);
@@ -215,7 +220,7 @@ function rememberEnded(): void {
   try {
     sessionStorage.setItem(endedKey, String(Date.now()));
   } catch {
-    // Without storage, the limit does not survive a reload.
+    // If storage is blocked, the limit does not survive a reload.
   }
 }
 

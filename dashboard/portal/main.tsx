@@ -70,7 +70,7 @@ function Inside() {
   );
 }
 
-/** Path that the host page may put into its own address: page and parameters, without the session. */
+/** Path that the host page may include in its own URL: page and parameters, without the session. */
 function hostPath(url: string): string {
   const { pathname, searchParams } = new URL(url, location.origin);
   searchParams.delete("session");

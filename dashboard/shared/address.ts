@@ -1,4 +1,4 @@
-/** The address stores the view: filters, ranges, sort order. Unknown parameters are kept. */
+/** The URL stores the view: filters, ranges, sort order. Unknown parameters are kept. */
 import { useLocation } from "preact-iso";
 import { pagePath } from "./root.ts";
 
@@ -6,7 +6,10 @@ export interface Address {
   /** Path below `/ui/`, without leading or trailing slashes. */
   readonly page: string;
   readonly params: URLSearchParams;
-  /** Changes parameters; an empty list removes one. `how` decides whether a history entry is added or replaced. */
+  /**
+   * Changes parameters. An empty list removes the parameter. `how` decides whether a history entry is added or
+   * replaced.
+   */
   readonly set: (changes: Readonly<Record<string, readonly string[]>>, how?: "push" | "replace") => void;
   readonly go: (path: string) => void;
 }

@@ -14,7 +14,7 @@ export interface ApiCall {
   readonly body?: unknown;
   /** Raw JSON text, sent digit for digit instead of `body`. */
   readonly bodyText?: string;
-  /** Bytes with their own media type, sent instead of `body` and `bodyText`. */
+  /** A file, sent with its media type instead of `body` and `bodyText`. */
   readonly file?: Blob;
   readonly signal?: AbortSignal;
   /** Sent without the session, so that a 401 does not end it. */
@@ -58,7 +58,7 @@ export const bearer: { token: string | null } = { token: null };
 /** True after a 401 response, until the next login. */
 export const isSessionOver = signal(false);
 
-/** Calls made longer than this after the last key press or click count as polling and do not extend the session. */
+/** If the last key press or click is longer ago than this, calls count as polling and do not extend the session. */
 const attentionMs = 60_000;
 let attendedAt = performance.now();
 
@@ -94,7 +94,7 @@ export async function callApi<T>(call: ApiCall): Promise<ApiAnswer<T>> {
   return { value: (text === "" ? null : JSON.parse(text)) as T, text };
 }
 
-/** Authenticates with the token if there is one. The cookie is sent otherwise. */
+/** Authenticates with the token of a portal session. Without a token, the browser sends the cookie. */
 function headersOf(token: string | null): Readonly<Record<string, string>> {
   if (token !== null) return { authorization: `Bearer ${token}` };
   return { "x-posthorn-ui": performance.now() - attendedAt < attentionMs ? "1" : "poll" };

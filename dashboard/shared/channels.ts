@@ -41,7 +41,7 @@ const inputNames = [
   "enabled",
 ] as const satisfies readonly (keyof Channel)[];
 
-/** Input that keeps the channel unchanged when the set is saved. */
+/** Fields to send for a channel that should stay unchanged when the set is saved. */
 export function keptInput(channel: Channel): object {
   const names = channel.kind === "email" ? [...inputNames, "address" as const] : inputNames;
   return Object.fromEntries(names.map((name) => [name, channel[name]]));
@@ -51,7 +51,7 @@ export function channelsPathOf(tenantId: string): string {
   return `v1/tenants/${encodeURIComponent(tenantId)}/notifications`;
 }
 
-/** Channels are saved as a set, so read the current set first: another user may have changed it. */
+/** Channels are saved as a set, so this reads the current set first: another user may have changed it. */
 async function changeChannels(
   path: string,
   change: (kept: readonly Channel[]) => readonly object[],
@@ -64,7 +64,7 @@ async function changeChannels(
   return value.data.filter(({ id }) => !known.has(id));
 }
 
-/** Creates a channel if `id` is null. Returns created channels, the only ones with their secret. */
+/** Creates a channel if `id` is null. Returns the created channels. Only this response contains their secrets. */
 export function replaceChannel(
   path: string,
   { id, input }: { readonly id: string | null; readonly input: object },

@@ -1,4 +1,4 @@
-/** Formats of times, durations and counts. */
+/** Formats for times, durations and counts. */
 
 const units = [
   ["day", 86_400_000],
@@ -7,14 +7,17 @@ const units = [
   ["second", 1_000],
 ] as const;
 
-/** The largest unit that fits, and its length. Days count from two on, because a day is too coarse for 30 hours. */
+/**
+ * The largest unit that fits, and its length. Durations below two days are given in hours, because days are too coarse
+ * for 30 hours.
+ */
 function unitOf(ms: number) {
   return units.find(([unit, length]) => Math.abs(ms) >= length * (unit === "day" ? 2 : 1)) ?? units[3];
 }
 
 /**
- * Relative times in a language: `3m ago`, `in 4 hours`. Keep the returned function, because creating a format is
- * expensive. Times are in Unix milliseconds.
+ * Formats relative times in a language: `3m ago`, `in 4 hours`. Keep the returned function, because creating a format
+ * is expensive. Times are in Unix milliseconds.
  */
 export function relativeTimes(
   locale: string,
@@ -32,7 +35,7 @@ export function relativeTimes(
 /** `3m ago`, `in 12m`. */
 export const relativeTime = relativeTimes("en", "narrow");
 
-/** `30 seconds`, `1.5 hours`, `1 day`, in a language. */
+/** Duration in words, in a given language: `30 seconds`, `1.5 hours`, `1 day`. */
 export function longSpan(locale: string, ms: number): string {
   const [unit, length] = units.find(([, one]) => ms >= one) ?? units[3];
   const options = { style: "unit", unit, unitDisplay: "long", maximumFractionDigits: 1 } as const;

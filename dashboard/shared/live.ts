@@ -15,7 +15,7 @@ const retryMaxMs = 60_000;
 const refreshPauseMs = 1_000;
 
 type News = OwnNews | "other";
-/** Refreshes everything after a gap in the stream. */
+/** Everything is refreshed after a gap in the stream. */
 const anything: readonly News[] = ["problems", "stats", "other"];
 
 function newsOf(event: string | undefined): readonly News[] {
@@ -83,7 +83,7 @@ async function listen(
     }
     return true;
   } catch {
-    // No response, a broken connection, or a silent stream.
+    // The server did not respond, the connection broke, or the stream was silent for too long.
     return false;
   } finally {
     clearTimeout(timer);

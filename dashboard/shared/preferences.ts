@@ -1,4 +1,4 @@
-/** Display preferences stored in the browser. Never keys, ids or data. */
+/** Display preferences stored in the browser. Keys, ids and data are never stored. */
 import { effect, signal } from "@preact/signals";
 
 type Preference = "theme" | "keys" | "density";
@@ -16,11 +16,11 @@ export function remember(name: Preference, value: string): void {
   try {
     localStorage.setItem(`posthorn-${name}`, value);
   } catch {
-    // The preference applies until the page is closed.
+    // If storage is blocked, the preference applies until the page is closed.
   }
 }
 
-/** Light or dark. Follows the system by default. */
+/** Light or dark colour scheme. By default, the scheme of the system. */
 const themes = ["auto", "light", "dark"] as const;
 type Theme = (typeof themes)[number];
 

@@ -1,6 +1,6 @@
 /**
  * Server queries with TanStack Query: cached responses, shared requests, old data kept when a refresh fails, and
- * polling, which is slower with a live stream. Pausing stops all requests.
+ * polling, which is less frequent with a live stream. Pausing stops all requests.
  */
 import { QueryClient, QueryObserver, keepPreviousData } from "@tanstack/query-core";
 import type { QueryObserverResult } from "@tanstack/query-core";
@@ -20,7 +20,10 @@ const pollWhileLiveMs = 15_000;
 /** Polling interval with a live stream, for data that the stream covers. */
 const pollWhileToldMs = 60_000;
 
-/** Stream events with their own queries. All other queries are refreshed by any event except `stats`. */
+/**
+ * Stream topics with separate queries, which no other topic refreshes. All other queries are refreshed by messages on
+ * any topic except `stats`.
+ */
 export type OwnNews = "problems" | "stats";
 
 export const queryClient: QueryClient = new QueryClient({
@@ -41,14 +44,14 @@ export interface Loaded<T> {
   readonly data: T | null;
   readonly text: string;
   readonly error: ApiError | null;
-  /** Time of the last response in Unix milliseconds, or 0. */
+  /** Time of the last response in Unix milliseconds, or 0 if none has arrived. */
   readonly loadedAt: number;
   readonly isLoading: boolean;
-  /** `data` belongs to an earlier call while this one is loading. */
+  /** Whether `data` belongs to an earlier call because the current call is still loading. */
   readonly isOld: boolean;
 }
 
-/** Response to a GET, kept up to date. A null call requests nothing. */
+/** Returns the response to a GET request and keeps it up to date. If the call is null, nothing is requested. */
 export function useApi<T>(
   call: Pick<ApiCall, "path" | "query"> | null,
   { everyMs: wanted, news }: { readonly everyMs?: number | false; readonly news?: OwnNews } = {},
@@ -91,7 +94,7 @@ export async function refreshLive(news: ReadonlySet<OwnNews | "other">): Promise
   });
 }
 
-/** Refreshes all visible queries after a change. */
+/** Refreshes all visible queries. Call this after a change. */
 export async function refreshAll(): Promise<void> {
   await queryClient.invalidateQueries();
 }
@@ -104,7 +107,7 @@ interface Busy {
   readonly run: (work: () => Promise<unknown>) => Promise<void>;
 }
 
-/** Busy state and last error, for buttons and forms. */
+/** Busy state and last error of the calls of a button or form. */
 export function useBusy(): Busy {
   const isBusy = useSignal(false);
   const error = useSignal<ApiError | null>(null);

@@ -80,13 +80,13 @@ export type Profile = Static<typeof profileWithExampleSchema>;
 export interface Page<T> {
   readonly data: readonly T[];
   readonly next_cursor: string | null;
-  /** False if a time-limited search has not covered everything yet. */
+  /** False if a time-limited search has not covered the whole range yet. */
   readonly complete?: boolean;
   /** How far back the search reached. */
   readonly searched_to?: string | null;
 }
 
-/** `createdAt` is `created_at` in the API. */
+/** Converts names to the form of the API: `createdAt` becomes `created_at`. */
 type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : "";
@@ -96,7 +96,7 @@ type ShownValue<Name, Value> = Name extends `${string}${"At" | "Since" | "Until"
   ? string | Extract<Value, null>
   : Value;
 
-/** A resource as the API shows it. Members of its objects are not renamed. */
+/** A resource in the form of the API. Members of its objects are not renamed. */
 export type Shown<F extends Fields> = {
   readonly [Name in keyof F & string as SnakeCase<Name>]: ShownValue<Name, ValueOf<F[Name]>>;
 };

@@ -4,7 +4,7 @@
  */
 export const root: URL = new URL("../../", import.meta.url);
 
-/** Path of a page of the dashboard: `pagePath("deliveries")` is `/ui/deliveries`. */
+/** Path of a page of the dashboard: `pagePath("deliveries")` returns `/ui/deliveries`. */
 export function pagePath(page: string): string {
   return `${root.pathname}ui/${page}`;
 }

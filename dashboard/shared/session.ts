@@ -9,7 +9,7 @@ export const session = signal<SessionView | null>(null);
 /** Reason shown on the login page. */
 export const loginNote = signal<string>("");
 
-/** Logs in with the one-time code in the address, or with the existing cookie. */
+/** Logs in with the one-time code in the URL, or with an existing cookie. */
 export async function beginSession(): Promise<void> {
   const code = /^#c=([\w-]+)$/.exec(location.hash)?.[1];
   if (code !== undefined) history.replaceState(null, "", location.pathname + location.search);
@@ -31,7 +31,7 @@ export async function login(credentials: { readonly key?: string; readonly code?
   session.value = value;
   isSessionOver.value = false;
   if (before === null) return;
-  // A different user must not see cached data. The same user continues where they were.
+  // A different user must not see cached data. For the same user, the cached data is kept.
   const isSame = before.tenant_id === value.tenant_id && before.role === value.role;
   if (!isSame) queryClient.clear();
   await refreshAll();
@@ -44,7 +44,7 @@ export async function logout(): Promise<void> {
   session.value = null;
 }
 
-/** A used link still opens the dashboard if a session exists. */
+/** Whether a session exists. If it does, a login link that was already used still opens the dashboard. */
 async function hasSession(): Promise<boolean> {
   try {
     session.value = (await callApi<SessionView>({ path: sessionPath })).value;

@@ -7,18 +7,18 @@ export class ShellText {
   }
 }
 
-/** Quotes strings as one word each. `ShellText` values are inserted unchanged. */
+/** Builds a shell command. Strings are quoted as one word each; `ShellText` values are inserted unchanged. */
 export function shell(parts: TemplateStringsArray, ...values: readonly (string | ShellText)[]): ShellText {
   const words = values.map((value) => (value instanceof ShellText ? value.text : shellWord(value)));
   return new ShellText(String.raw({ raw: parts }, ...words));
 }
 
-/** Each word with a leading space. */
+/** Shell words, each with a leading space. */
 export function shellWords(words: readonly string[]): ShellText {
   return new ShellText(words.map((word) => ` ${shellWord(word)}`).join(""));
 }
 
-/** Options with values, each with a leading space. Null for options without a value. */
+/** Options, each with a leading space. The value is null for options that do not take one. */
 export function shellOptions(options: readonly (readonly [name: string, value: string | null])[]): ShellText {
   const texts = options.map(([name, value]) => ` --${name}${value === null ? "" : ` ${shellWord(value)}`}`);
   return new ShellText(texts.join(""));

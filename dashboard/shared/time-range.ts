@@ -1,4 +1,4 @@
-/** Time ranges as typed and as stored in addresses. */
+/** Time ranges as typed and as stored in URLs. */
 
 /** Start and end in Unix milliseconds. Null means that the range is open at that end. */
 interface TimeRange {
@@ -89,8 +89,8 @@ export function splitRange(text: string): readonly [string, string] | null {
 }
 
 /**
- * API parameters for the range of the address parameters `range`, or `from` and `to`. `fallback`, such as `24h`,
- * applies if the address has no range. Relative times are converted to absolute times. `now` is rounded down to a
+ * API parameters for the range in the URL, which is stored as `range`, or as `from` and `to`. `fallback`, such as
+ * `24h`, applies if the URL has no range. Relative times are converted to absolute times. `now` is rounded down to a
  * minute, so that a cached response can be reused for a while.
  */
 export function rangeQuery(

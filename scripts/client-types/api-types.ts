@@ -73,7 +73,10 @@ export function apiTypes({ paths, components }: ApiDocument): string {
 const schemaPrefix = "#/components/schemas/";
 const nullablePrefix = /^Nullable/;
 
-/** If a schema may be null, the document contains a second copy of it. Here that copy becomes the type, or null. */
+/**
+ * If a schema may be null, the document contains a second copy with the prefix `Nullable`. In the types, such a copy
+ * becomes a union of the original type and null.
+ */
 const context: TypeContext = {
   nameOf(reference) {
     if (!reference.startsWith(schemaPrefix)) return null;
@@ -163,7 +166,7 @@ function rowName(arrayType: string = ""): string {
   return arrayType.replace(/\[\]$/, "");
 }
 
-/** Long enumerations that several types use. Each is identified by a member that has it. */
+/** Names for long enumerations that several types use. Each key is a member that has the enumeration as its type. */
 const choiceNames: Readonly<Record<string, string>> = {
   "AlertRuleInput.metric": "AlertMetric",
   "Attempt.failure_category": "FailureCategory",
@@ -174,7 +177,7 @@ const choiceNames: Readonly<Record<string, string>> = {
   "PortalSession.capabilities": "PortalCapability",
 };
 
-/** The text with enumerations replaced by their names, preceded by the declarations of these names. */
+/** Returns the text with enumerations replaced by their names, preceded by the declarations of these names. */
 function withNamedChoices(text: string, schemas: SchemasByName): string {
   let result = text;
   const types = Object.entries(choiceNames).map(([place, name]) => {
@@ -200,7 +203,7 @@ const listRoutes = new Set<string>(
     .map(({ method, template }) => `${method} ${template}`),
 );
 
-/** A query may extend a query of the same part of the API; `Pages` adds the cursor of lists. */
+/** The types of the queries. A query may extend another query with the same tag. `Pages` adds the cursor of lists. */
 function queryTexts(operations: Operations): readonly string[] {
   const queries = [...operations].map(([route, operation]) => ({
     shape: queryShape(operation, listRoutes.has(route)),

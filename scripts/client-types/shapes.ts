@@ -1,4 +1,4 @@
-/** Interfaces as data, so that a type that repeats another can extend it. */
+/** Interfaces as data. If one interface contains the members of another, it can extend it instead of repeating them. */
 
 export interface Member {
   readonly name: string;
@@ -15,8 +15,8 @@ export interface Shape {
 }
 
 /**
- * The interface that the shape can extend to repeat as few members as possible. Null if no interface has at least
- * `repeatedMin` of its members, because fewer may match by chance.
+ * Returns the interface that leaves the fewest members to repeat if the shape extends it. Null if no interface has at
+ * least `repeatedMin` of its members, because fewer may match by chance.
  */
 export function baseOf(shape: Shape, shapes: readonly Shape[], repeatedMin: number): Shape | null {
   let best: Shape | null = null;

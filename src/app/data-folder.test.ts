@@ -8,7 +8,7 @@ import { test } from "node:test";
 /** A user ID that owns no files. */
 const otherUid = 54_321;
 
-/** The error for a process of another user; null if that user may use the folder. */
+/** Prepares the folder in a process of another user. Returns the error, or null if that user may use the folder. */
 function problemFor(folder: string): string | null {
   const program = `import { prepareDataFolder } from ${JSON.stringify(join(import.meta.dirname, "data-folder.ts"))};
     prepareDataFolder(${JSON.stringify(folder)});`;

@@ -2,7 +2,7 @@ import { accessSync, chmodSync, constants, mkdirSync, readdirSync, readFileSync,
 import { join, resolve } from "node:path";
 import { codeOf, messageOf } from "../domain/thrown.ts";
 
-/** The limit of open files and sockets for this process; null if the system does not report it. */
+/** This process's limit on open files and sockets; null if the system does not report one. */
 export function openFilesMax(): number | null {
   try {
     const limits = readFileSync("/proc/self/limits", "utf8");
@@ -13,7 +13,7 @@ export function openFilesMax(): number | null {
   }
 }
 
-/** The files that Posthorn keeps next to the database. */
+/** Paths of the data folder and of the key files that Posthorn keeps next to the database. */
 export interface DataFolder {
   readonly path: string;
   readonly adminKeyFile: string;
@@ -47,7 +47,7 @@ export function prepareDataFolder(dataDir: string): {
   const folder = dataFolderAt(dataDir);
   try {
     const made = mkdirSync(folder.path, { recursive: true, mode: 0o700 });
-    // The umask can only have removed permissions, so restore them.
+    // The umask may have removed permissions but cannot have added any, so restore them.
     if (made !== undefined) chmodSync(folder.path, 0o700);
     requireAccess(folder.path);
     const mode = statSync(folder.path).mode & 0o777;

@@ -29,14 +29,14 @@ export interface Examination {
   readonly allowValid: boolean;
 }
 
-/** `detail` is a sentence for the caller, or for the log if the fault is ours. */
+/** `detail` is a sentence for the caller or, for internal errors, for the log. */
 export type ExaminationResult =
   | { readonly id: number; readonly findings: readonly Finding[] }
   | { readonly id: number; readonly problem: "conflict" | "internal"; readonly detail: string };
 
 /**
- * `posthorn check` on the server, restricted to receivers that webhooks may be sent to: each resolved address is
- * checked as for a delivery. Null if requests must use a proxy, which the check does not support.
+ * Runs `posthorn check` on the server, restricted to receivers to which webhooks may be sent. Each resolved IP address
+ * is checked as it is for a delivery. Null if requests must use a proxy, which the check does not support.
  */
 export function receiverExaminer(settings: Settings): ExamineReceiver | null {
   if (settings.egressProxy !== null) return null;

@@ -12,8 +12,7 @@ import type { Examination, ExaminationResult, ExaminerSettings } from "./examine
 
 const answerMs = 5_000;
 /**
- * A URL may point to a third party, so a check sends little more than the socket buffers of two operating systems
- * hold.
+ * A URL may point to a third party, so a check sends little more data than fits in the socket buffers of both machines.
  */
 const endlessBytesMax = 16 * 1024 * 1024;
 
@@ -63,7 +62,7 @@ async function examine({ id, target, allowValid }: Examination): Promise<Examina
 }
 
 /**
- * Resolves only addresses that webhooks may be sent to, and connects to the checked address, so the name is not
+ * Returns only IP addresses to which webhooks may be sent. The connection uses a checked address, so the name is not
  * resolved again.
  */
 function guardedLookup({ judge }: Pick<AddressPolicy, "judge">): LookupFunction {

@@ -98,7 +98,7 @@ const sampleMs = 15_000;
 interface ProcessGaugesOptions {
   readonly engine: Pick<Engine, "activity" | "webhooks" | "oldestDue">;
   readonly store: Pick<Store, "deliveries" | "disk">;
-  /** Only workers have request slots. */
+  /** Whether this process delivers. Only workers have request slots. */
   readonly delivers: boolean;
 }
 
@@ -155,6 +155,6 @@ function usedShare(disk: DiskSpace | null): number | null {
   return disk === null ? null : 1 - disk.freeBytes / disk.sizeBytes;
 }
 
-/** As coarse as the resolution of the metrics: an idle process should not wake up often to measure its lag. */
+/** Matches the resolution of the metrics, because an idle process should not wake up often to measure its lag. */
 const lagResolutionMs = 50;
 const nanosecondsPerMs = 1e6;

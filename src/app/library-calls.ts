@@ -120,29 +120,29 @@ export type LibraryApiKeys = Omit<Scoped<ApiKeyService>, "authenticate">;
 export interface ListQuery {
   /** Rows per page, 1 to 250; default 50. */
   readonly limit?: number | undefined;
-  /** `next` of the previous page. */
+  /** The value of `next` from the previous page. */
   readonly cursor?: string | undefined;
 }
 
 /** The result of every list, newest first. */
 export interface List<Row> {
   readonly rows: readonly Row[];
-  /** Cursor of the next page; null if there is none. */
+  /** Cursor of the next page; null on the last page. */
   readonly next: string | null;
 }
 
 /** The result of a search. A page ends after a quarter of a second, regardless of how many rows were found. */
 export interface FoundList<Row> extends List<Row> {
   /**
-   * Unix milliseconds: older rows have not been searched yet. Null if all rows have been searched, or if they are
-   * sorted by next attempt.
+   * Unix milliseconds: rows older than this have not been searched yet. Null if all rows have been searched, or if the
+   * rows are sorted by next attempt.
    */
   readonly searchedTo: number | null;
-  /** False if the page ended before it was full, so that more rows may match. */
+  /** False if the page ended before it was full. In that case, more rows may match. */
   readonly isComplete: boolean;
 }
 
-/** Makes fields that may be null optional, as well as the `Named` fields. */
+/** Makes the `Named` fields and all nullable fields optional. */
 export type Lenient<Command, Named extends keyof Command = never> = {
   readonly [Key in keyof Command as null extends Command[Key]
     ? never
@@ -158,10 +158,10 @@ export type Lenient<Command, Named extends keyof Command = never> = {
 /** Filters of a list, with the paging parameters of every list. */
 export type Filters<Query> = Lenient<Omit<Query, "page" | "limit" | "offset" | "after">> & ListQuery;
 
-/** Turns a call of the library into one of a service, whose scope is filled in. */
+/** Converts a library call to a call of a service whose scope is already filled in. */
 type Adapter = (call: (argument: object) => Promise<unknown>, given: object | undefined) => Promise<unknown>;
 
-/** Calls without an adapter get their arguments as they are. */
+/** Calls without an adapter receive their arguments unchanged. */
 type Adapters<Service> = { readonly [Method in keyof Service]?: Adapter };
 
 /** The services that the library offers. */
@@ -175,7 +175,7 @@ type ServiceName =
   | "tenants"
   | "apiKeys";
 
-/** The calls of each service that follow from the fields of its resources. */
+/** Adapters for the calls of each service, derived from the fields of its resources. */
 const adapters: { readonly [Name in ServiceName]: Adapters<Services[Name]> } = {
   events: {
     list: lists(byPlace(), allNull(eventListFields)),
@@ -270,7 +270,7 @@ export function libraryOf<Library extends object>(
   }) as unknown as Library;
 }
 
-/** A command with these fields and ids, passed on unchanged. */
+/** Adapter for a command with these fields and ids, which is passed on unchanged. */
 function takes(fields: Fields, ...ids: readonly string[]): Adapter {
   const names = Object.keys(fields);
   const required = [...ids, ...names.filter((name) => fields[name]?.isRequired === true)];
@@ -304,7 +304,7 @@ function lists<Found>(
   };
 }
 
-/** For searches. */
+/** Paging of searches. */
 function byPlace(): Paging<SearchedPage<unknown>> {
   return {
     pageOf: (limit, cursor) => {
@@ -331,7 +331,7 @@ function byNumber(): Paging<Page<unknown>> {
   };
 }
 
-/** `tenant/name`; neither part can contain a slash. */
+/** Parses `tenant/name`; neither part can contain a slash. */
 function eventTypeKeyOf(cursor: string): EventTypeKey {
   const [tenantId, name, ...more] = cursor.split("/");
   if (tenantId === undefined || name === undefined || more.length > 0) throw notACursor();
@@ -407,12 +407,12 @@ const renamedErrors = new WeakSet<PosthornError>();
 
 type OtherNames = ReadonlyMap<string, string>;
 
-/** API paths that have a different name in the library. */
+/** Maps API paths of fields to their library names, where these differ. */
 const namesOfFields: OtherNames = new Map(
   [webhookFields, retryBatchFields, recoverFields].flatMap((fields) => otherNamesOf(fields)),
 );
 
-/** In the library, too, bulk calls have a filter object. */
+/** Bulk calls have a filter object in the library as well as in the API. */
 const namesOfBulk: OtherNames = new Map(
   [retryDeliveriesFields, discardFields].flatMap((fields) => {
     const within = fields.filter.kind.is === "object" ? fields.filter.kind.fields : {};
@@ -426,7 +426,7 @@ function otherNamesOf(fields: Fields, prefix = ""): readonly (readonly [api: str
     .map(([name, field]) => [`${prefix}${apiPath(name, field)}`, `${prefix}${name}`] as const);
 }
 
-/** Some names have a different meaning in bulk calls. */
+/** Translates field names in errors of bulk calls, where some names have a different meaning. */
 function inBulkWords(adapter: Adapter): Adapter {
   return async (call, given) => {
     try {

@@ -32,7 +32,10 @@ import { extname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
-/** The verification types of the receiver kit in the form of the API: providers first, then schemes, both by name. */
+/**
+ * The verification types of the receiver kit, in the form that the API uses. Providers come first, then schemes; both
+ * are sorted by name.
+ */
 export const sourceTypes: readonly SourceType[] = verificationTypes
   .map(({ type, title, fields }) => ({
     type,
@@ -103,9 +106,9 @@ interface ApiListener extends Listener {
 }
 
 /**
- * Rejects if it cannot listen, because a process whose API is unreachable would be useless.
+ * Rejects if the API cannot listen, because a process whose API is unreachable would be useless.
  *
- * If other processes can take over, it keeps serving briefly while closing: `/readyz` reports draining, and
+ * If other processes can take over, the API keeps serving briefly while closing: `/readyz` reports draining, and
  * keep-alive connections end with a response instead of in the middle of a request.
  */
 export async function openApi(parts: ListenerParts): Promise<ApiListener> {
@@ -184,7 +187,7 @@ async function listen(server: Api, { host: wanted, port }: Settings): Promise<Li
   try {
     const host = wanted === anyAddress && !(await hasIpv6()) ? anyIpv4Address : wanted;
     const { url } = await server.listen(host, port);
-    // As for 0.0.0.0: show an address that a browser accepts.
+    // As with 0.0.0.0, show an address that browsers accept.
     const shown = url.replace(`//[${anyAddress}]`, "//127.0.0.1");
     return { url: shown, close: (graceMs) => server.close(graceMs) };
   } catch (error) {
@@ -253,7 +256,7 @@ function optionsOf(parts: ListenerParts): ApiOptions {
   };
 }
 
-/** Null if only the listening process knows the URL. */
+/** Null if the URL is known only to the process that listens. */
 function inboundUrlOf({ inboundUrl, publicUrl, inboundPort, host }: Settings): string | null {
   if (inboundUrl !== null) return inboundUrl;
   if (publicUrl !== null) return publicUrl;
@@ -302,7 +305,7 @@ function readBuilt(folder: string): ReadonlyMap<string, Uint8Array> {
 
 async function bundle(pages: Pages): Promise<ReadonlyMap<string, Uint8Array>> {
   try {
-    // Not part of the package, which contains the files already built.
+    // The bundler is not part of the package, which contains the built files instead.
     const module = (await import(pathToFileURL(bundler).href)) as {
       bundlePages(pages: Pages): Promise<ReadonlyMap<string, Uint8Array>>;
     };

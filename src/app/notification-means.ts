@@ -14,7 +14,7 @@ class NotificationTextsError extends Error {
 
 /**
  * Loopback URL of this process, so that recipients on the same machine can open links without a public URL. Null before
- * the process listens, and if it listens on another address.
+ * the process listens, and if it does not listen on a loopback address.
  */
 export interface LocalAddress {
   url: string | null;

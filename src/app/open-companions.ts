@@ -48,7 +48,7 @@ export async function openCompanions(
   }
 }
 
-/** The store's notifications to its companion services: released work and changed configuration. */
+/** Hooks through which the store informs its companion services about released work and changed configuration. */
 export function storeHooks({ workQueue, sharedState }: Companions) {
   return {
     workQueue:

@@ -43,8 +43,8 @@ export function openTransport(settings: Settings, clock: Clock, log: Telemetry["
 }
 
 /**
- * Number of idle connections to keep. It is at least the number of concurrent requests, so that a burst over many
- * origins does not close a connection per request. It is higher if the descriptor limit allows it.
+ * Number of idle connections to keep. It is at least the number of concurrent requests, so that a burst of requests to
+ * many origins does not close one connection per request. It is higher if the descriptor limit allows it.
  */
 export function idleConnections(
   settings: Pick<Settings, "concurrency" | "waitingRequests" | "maxConnections">,
@@ -69,7 +69,7 @@ export function waitingRequestsMax(
 
 /** Requests to token endpoints, verifications, consent and notifications. */
 const otherRequests = 256;
-/** Each takes 35 kB over TLS. */
+/** An idle TLS connection takes 35 kB. */
 const idleConnectionsMax = 1_000;
 const otherFiles = 100;
 

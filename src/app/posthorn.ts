@@ -98,7 +98,7 @@ export interface RunningPosthorn {
   readiness(): Readiness;
   /** Finishes running work within the grace period, then closes everything. Safe to call twice. */
   stop(): Promise<void>;
-  /** What a running stop is currently waiting for. */
+  /** Reports what a running stop is currently waiting for. */
   stopping(): Stopping;
 }
 
@@ -167,7 +167,8 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   started.defer("roles", watchRoles(assembled, store, listens));
   started.defer("gauges", sampleGauges({ settings, store, engine, clock, random, log }));
   const api = listens && hasApi ? await openApi(listening) : null;
-  // At most half, so that slow callers leave time for deliveries in flight.
+  // Closing the API may take no more than half of the remaining time, so that slow callers leave time for deliveries in
+  // flight.
   started.defer("api", async () => api?.close(grace.remainingMs() / 2));
   const inbound = await openGateway(listening, listens, api?.url ?? null);
   started.defer("gateway", () => inbound.close(grace.remainingMs() / 2));
@@ -196,7 +197,9 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   };
 }
 
-/** Warns about sources and channels that need a role that no process runs. Returns a function that stops the check. */
+/**
+ * Warns if sources or notification channels need a role that no process runs. Returns a function that stops the check.
+ */
 function watchRoles(
   { presence, gatewayDirectory }: Pick<AssembledEngine, "presence" | "gatewayDirectory">,
   store: Store,
@@ -324,8 +327,8 @@ function once(run: () => Promise<void>): () => Promise<void> {
 }
 
 /**
- * If the process has not ended within a time, calls back with the kinds of resources that are still open. The timer
- * does not keep the process alive, so a callback indicates a leak.
+ * Calls back with the kinds of resources that are still open if the process has not ended within a given time. The
+ * timer does not keep the process alive, so a callback indicates a leak.
  */
 export function whenUnended(afterMs: number, tell: (open: readonly string[]) => void): void {
   setTimeout(() => tell(process.getActiveResourcesInfo()), afterMs).unref();
@@ -336,7 +339,7 @@ interface StopInTimeOptions {
   readonly exit: (status: number) => never;
 }
 
-/** Stops a server. The process then exits when nothing keeps it open; anything that does is logged. */
+/** Stops a server. If open handles keep the process alive after that, they are logged and the process exits. */
 export async function stopServer(running: RunningPosthorn, exit: StopInTimeOptions["exit"]): Promise<void> {
   await stopInTime(running, { clock: systemClock, exit });
   const { log } = running;
@@ -370,9 +373,9 @@ export async function stopInTime(
   }
 }
 
-/** After the grace period, but before orchestrators kill the process, so that the line is written. */
+/** After the grace period, but before orchestrators kill the process, so that the log line is written. */
 const lateMs = 5_000;
 /** Time for connections, threads and the last commits, all of which have separate time limits. */
 const overdueMs = 30_000;
-/** By then, all closed resources have long ended. */
+/** Much longer than closed resources need to end. */
 const unendedMs = 10_000;

@@ -69,7 +69,7 @@ test("readiness names each missing dependency and role", (t) => {
   const poorer = ["queue_unavailable", "shared_state_unavailable"];
   assert.deepEqual(readings(["worker"]).readiness(), { ready: true, reasons: poorer, details: [] });
   activity.holds = false;
-  // It has not joined the other workers yet, so it is not reported.
+  // A starting worker has not joined the other workers yet, so it is not reported as suspended.
   const starting = { ready: false, reasons: ["starting", ...poorer], details: [] };
   assert.deepEqual(readings(["worker"], "starting").readiness(), starting);
   workQueue.isConnected = true;

@@ -13,7 +13,7 @@ import { systemClock } from "../system/clock.ts";
 
 /**
  * Pings a store, so that a process that is not writing also notices an outage. A missing reply counts as an outage
- * after some seconds; an error with a known cause counts immediately.
+ * after a few seconds; an error with a known cause counts immediately.
  */
 export class StoreProbe {
   readonly #store: Pick<Store, "ping">;
@@ -103,7 +103,7 @@ export class Readings {
     const obstacles = [
       ...(this.phase === "running" ? [] : [this.phase]),
       ...(trouble === null ? [] : ["store_unavailable", ...codes[trouble]]),
-      // Other workers may already own its webhooks, so it sends nothing until its heartbeat succeeds again.
+      // Other workers may already own this worker's webhooks, so it sends nothing until a heartbeat succeeds again.
       ...(this.#delivers && !holds && this.phase !== "starting" ? ["worker_suspended"] : []),
     ];
     const flaws = [

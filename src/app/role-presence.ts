@@ -25,8 +25,8 @@ export interface ConfiguredFeatures {
 
 /**
  * Tracks which roles run in any process of the deployment, to warn about configured features that no process serves. A
- * process with such a role holds a leadership of that name. The store tracks its expiry, so no row per process is
- * needed.
+ * process with such a role acquires a leadership of that name. The store tracks when a leadership expires, so no row
+ * per process is needed.
  */
 export class RolePresence {
   readonly #options: RolePresenceOptions;

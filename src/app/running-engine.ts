@@ -66,9 +66,7 @@ const commitRowsMax = 2_048;
 /** More than any tenant needs, and few enough to keep the engine's memory predictable. */
 const webhooksPerTenantMax = 100_000;
 
-/**
- * The sender of a message chooses the address to which consent is sent, and that address may belong to a third party.
- */
+/** The sender of a message chooses the URL to which consent is sent, and that URL may belong to a third party. */
 const consentLimits = {
   all: { atOnce: 16, perMinute: 120 },
   tenant: { atOnce: 4, perMinute: 60 },

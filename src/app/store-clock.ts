@@ -68,7 +68,7 @@ export class StoreClock implements Clock {
     const before = { wall: clock.now(), monotonicMs: clock.monotonicMs() };
     const stored = await time();
     const tookMs = clock.monotonicMs() - before.monotonicMs;
-    // It is unknown when, within this interval, the database read its clock.
+    // The database read its clock at some point within this interval, so assume the middle.
     if (tookMs <= answerMsMax) this.#seen(Math.round(stored - before.wall - tookMs / 2));
   }
 

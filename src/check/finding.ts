@@ -7,8 +7,7 @@ export interface Rule {
   /** Requirement IDs, such as `TS16-55 EDS-11.3-3`. */
   readonly requirements: string;
   /**
-   * `should` if the documents recommend it or leave a choice; violations of all other rules cause failures sooner or
-   * later.
+   * `should`: the documents recommend the rule or leave a choice. Violating any other rule eventually causes failures.
    */
   readonly level: "must" | "should";
   /** How to fix it. */
@@ -16,17 +15,17 @@ export interface Rule {
 }
 
 /**
- * Result of a rule: `skipped` could not be checked with the given options, `not_applicable` does not apply to this
- * system.
+ * Result of a rule. `skipped`: the rule could not be checked with the given options. `not_applicable`: the rule does
+ * not apply to this system.
  */
 export type FindingState = "passed" | "failed" | "skipped" | "not_applicable";
 
 /** One row of the table: a rule, its requirements, and the observation. */
 export interface Finding extends Omit<Rule, "fix"> {
   readonly state: FindingState;
-  /** The sent and the received message; never a secret. */
+  /** Describes the sent and the received message, without secrets. */
   readonly detail: string;
-  /** How to fix it if `failed`, how to have it checked if `skipped`, otherwise null. */
+  /** If `failed`, how to fix the problem. If `skipped`, which option lets the rule be checked. Otherwise null. */
   readonly hint: string | null;
 }
 
@@ -56,7 +55,7 @@ export function findingOf(rule: Rule, result: Result): Finding {
   return { id, title, requirements, level, state: result.state, detail: result.detail, hint };
 }
 
-/** The system could not be checked at all. The message says why, and `hints` says what to do. */
+/** Thrown if the system could not be checked at all. The message says why, and `hints` suggests fixes. */
 export class NothingToExamine extends Error {
   override readonly name = "NothingToExamine";
   readonly hints: readonly string[];

@@ -10,11 +10,14 @@ export interface ProbeRequest {
   readonly headers: readonly string[];
   readonly body: ProbeBody;
   readonly timeoutMs: number;
-  /** Replaces the system's name lookup, for callers that must not reach every address. */
+  /** Replaces the system's DNS lookup, for callers that must not connect to every IP address. */
   readonly lookup?: LookupFunction;
 }
 
-/** Bytes with a Content-Length, or chunked zeros until the response arrives or `bytesMax` were sent. */
+/**
+ * Either bytes, which are sent with a Content-Length, or zeros, which are sent in chunks until the response arrives or
+ * `bytesMax` bytes were sent.
+ */
 export type ProbeBody = Uint8Array | { readonly bytesMax: number };
 
 /** The response, or the reason why none arrived. */
@@ -47,8 +50,8 @@ const sampleBytesMax = 64 * 1024;
 const chunk = new Uint8Array(64 * 1024);
 
 /**
- * Sends one request on a separate connection and reads the response. Does not follow redirects, verifies certificates,
- * and ends within `timeoutMs`. Never rejects.
+ * Sends one request on a separate connection and reads the response. Verifies certificates and does not follow
+ * redirects. Ends within `timeoutMs` and never rejects.
  */
 export function probe(request: ProbeRequest): Promise<ProbeAnswer> {
   const startedAt = performance.now();

@@ -127,7 +127,7 @@ function redirected(url: URL, location: string | null): CommandFailure {
   ]);
 }
 
-/** OpenSSL errors that indicate a response in plain text. */
+/** OpenSSL errors that indicate that the server does not use TLS. */
 const withoutTls = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG", "EPROTO"]);
 
 /**

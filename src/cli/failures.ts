@@ -40,7 +40,7 @@ export class UsageError extends CommandFailure {
   }
 }
 
-/** Hints for start errors, by error name because the classes belong to adapters. */
+/** Hints for startup errors. Keyed by error name, because the error classes belong to adapters. */
 const advice: Readonly<Record<string, readonly string[]>> = {
   DataFolderInUseError: ["Another server is using this folder. Stop it, or use another folder: --data-dir."],
   DataFolderError: [],
@@ -64,7 +64,7 @@ const advice: Readonly<Record<string, readonly string[]>> = {
   MoveMismatchError: [],
 };
 
-/** Readable failure of a start error. Unknown errors are returned unchanged, with their stack. */
+/** Converts a startup error to a readable failure. Unknown errors are returned unchanged, with their stack. */
 export function startFailure(error: unknown, doing = "cannot start"): unknown {
   if (!(error instanceof Error)) return error;
   if (error.name === "BackupElsewhereError") return new CommandFailure(error.message, []);
@@ -86,7 +86,7 @@ export function startFailure(error: unknown, doing = "cannot start"): unknown {
       code === "ENOSPC" ? spaceHint : "Make it writable for this user, or use another folder: --data-dir.";
     return new CommandFailure(`${doing}: ${String(error.path)}: ${refused}`, [hint]);
   }
-  // No server is running yet that could resume when disk space is available again.
+  // A running server resumes when disk space is available again. A failed start has to be repeated.
   if ("trouble" in error && error.trouble === "disk_full")
     return new CommandFailure(`${doing}: the disk of the database is full`, [spaceHint]);
   if ("explanation" in error) return new CommandFailure(`${doing}: ${String(error.explanation)}`);

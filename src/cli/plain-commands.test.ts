@@ -69,7 +69,10 @@ function takes(option: FieldOption, text: string): boolean {
   }
 }
 
-/** Probes whose values can be typed: list items, but no values of another type. */
+/**
+ * Probes as they are typed on a command line. Null, empty lists and values of another type are omitted, because they
+ * cannot be typed.
+ */
 function typedProbes(
   field: Field,
 ): readonly (Pick<Probe, "isAccepted" | "what"> & { readonly text: string })[] {

@@ -34,7 +34,7 @@ export class FieldOption extends Option {
     if (typeof field.default === "number") this.default(String(field.default));
   }
 
-  /** The message does not contain the value, which may be a secret. */
+  /** Validates the value. The error message does not contain it, because it may be a secret. */
   #check(given: string | readonly string[]): void {
     const path = this.long ?? "";
     const [problem] = judgeField(this.field, path, typedValue(this.field.kind, given));
@@ -89,7 +89,7 @@ function addRateLimitOptions(command: Command, says: string): Command {
       ),
     )
     .addOption(
-      // It has no default, so that an omitted option keeps the current value.
+      // The option has no default, because an omitted option must keep the current value.
       new FieldOption("--burst <requests>", rateLimitFields.burst, "burst size, with --rate-limit").default(
         undefined,
       ),
@@ -186,7 +186,9 @@ function flagName(flags: string): string {
   return /--([a-z0-9-]+)/.exec(flags)?.[1] ?? "";
 }
 
-/** Adds filters by time, with `--since` as an alias. `what` names the time that is compared, such as `created `. */
+/**
+ * Adds time filters, including `--since` as an alias. `what` names the timestamp that is compared, such as `created `.
+ */
 export function addTimeRange(command: Command, what: string): Command {
   return command
     .option("--from <time>", `${what}at or after this time, date, or duration before now such as 1h`)
@@ -198,7 +200,7 @@ export function timeRangeOf(options: OptionValues) {
   return { from: options.time("from") ?? options.time("since"), to: options.time("to") };
 }
 
-/** For lists that cover all tenants. */
+/** Tenant filter for lists that cover all tenants. */
 export const tenantFilterOption = { tenantId: ["--tenant <id>", "tenant (administrators)"] } as const;
 
 function columnsOf<Shown extends Fields>(shown: Shown, table: ColumnTable<Shown>): readonly Column<Json>[] {
@@ -226,14 +228,14 @@ interface MoreOptions {
 /** Acts on the resource with this path. */
 type Act = (call: ClientCall, path: string) => Promise<void>;
 
-/** Calls a path below that of a resource, and prints the response. */
+/** Returns an action that calls a path below that of the resource, and prints the response. */
 export function acts(method: string, below = "", body?: (call: ClientCall) => unknown): Act {
   return async (call, path) => {
     printOne(call.terminal, await call.client.call(method, { path: path + below, body: body?.(call) }));
   };
 }
 
-/** The plain commands of a resource: list, get, a change, delete, and actions on one of them. */
+/** The plain commands of a resource: list, get, change, delete, and actions on a single resource. */
 export class PlainCommands<Input extends Fields, Shown extends Fields> {
   readonly #parent: Command;
   readonly #invocation: Invocation;
@@ -245,7 +247,10 @@ export class PlainCommands<Input extends Fields, Shown extends Fields> {
     this.#resource = resource;
   }
 
-  /** `none` is printed if there are none. Columns name shown fields, or members of a row if there are none. */
+  /**
+   * `none` is printed if the list is empty. Columns name shown fields, or members of a row if the resource does not
+   * define shown fields.
+   */
   list(
     says: string,
     table: ColumnTable<Shown>,
@@ -263,7 +268,7 @@ export class PlainCommands<Input extends Fields, Shown extends Fields> {
     });
   }
 
-  /** `below` is its path below the resource, such as `/health`. */
+  /** `below` is the path below that of the resource, such as `/health`. */
   get(says: string, argument: string, name = "get", below = ""): void {
     const query = (options: OptionValues) => this.#query(options);
     this.#run(this.#one(name, says, argument), async ({ client, terminal, options }, path) => {
@@ -271,7 +276,7 @@ export class PlainCommands<Input extends Fields, Shown extends Fields> {
     });
   }
 
-  /** Any other action. */
+  /** Adds a command for any other action on one resource. */
   one(name: string, says: string, argument: string, run: Act, add?: (command: Command) => unknown): void {
     const command = this.#one(name, says, argument);
     add?.(command);

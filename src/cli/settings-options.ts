@@ -50,7 +50,7 @@ export function resolveFor(command: Command, invocation: Invocation): Resolution
   return resolveSettings({ flags, env: invocation.env, file: typeof file === "string" ? file : undefined });
 }
 
-/** The settings, or a usage error that lists all problems. */
+/** Returns the settings, or throws a usage error that lists all problems. */
 export function settingsFor(command: Command, invocation: Invocation): Settings {
   return resolvedFor(command, invocation).settings;
 }

@@ -7,7 +7,10 @@ export interface Column<Row> {
   readonly value: (row: Row) => unknown;
 }
 
-/** Columns by title: a member of the row, or what to show of it. */
+/**
+ * Creates columns from a table with their titles. Each column shows the named member of a row, or the result of a
+ * function.
+ */
 export function columns<Row extends object>(
   table: Readonly<Record<string, string | ((row: Row) => unknown)>>,
 ): readonly Column<Row>[] {
@@ -17,7 +20,7 @@ export function columns<Row extends object>(
   }));
 }
 
-/** A column of times. */
+/** Returns a column function that shows this member as a time. */
 export function timeIn(name: string) {
   return (row: Readonly<Record<string, unknown>>): string => shortTime(row[name]);
 }

@@ -109,7 +109,7 @@ export class Terminal {
 const ownStyle = /^.\[(?:0|1|2|4|22|24|3[0-79]|9[0-7])m$/;
 
 /**
- * Replaces control characters with a dot, except line breaks, tabs and own styles. Untrusted text must not move the
+ * Replaces control characters with a dot, except line breaks, tabs and our own styles. Untrusted text must not move the
  * cursor, set the title or hide lines.
  */
 function printable(text: string, mayStyle = false): string {

@@ -24,7 +24,7 @@ export function timeOf(text: string, flag: string, now: number, direction: "ago"
   return time.toISOString();
 }
 
-/** `3 min ago`, `in 40 s`, `now`. Empty if the value is not a time. */
+/** Formats a time as `3 min ago`, `in 40 s` or `now`. Empty if the value is not a time. */
 export function relativeTime(instant: unknown, now: number): string {
   const at = typeof instant === "string" ? Date.parse(instant) : Number.NaN;
   if (Number.isNaN(at)) return "";

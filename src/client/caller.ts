@@ -29,7 +29,7 @@ export interface RetryOptions {
   readonly delayMsMax?: number;
   /** A longer `Retry-After` ends the call with its error; defaults to 60,000 ms. */
   readonly retryAfterMsMax?: number;
-  /** Makes the final decision in cases where a retry would make sense. */
+  /** Decides whether to retry. Called only for errors after which a retry could succeed. */
   readonly mayRetry?: (error: PosthornClientError) => boolean;
 }
 
@@ -44,8 +44,8 @@ const retryDefaults: RetryRules = {
 };
 
 /**
- * Another call with this key is running, perhaps our own earlier request, whose response was lost; a retry gets its
- * response.
+ * Another call with this key is running. It may be our own earlier request, whose response was lost; a retry then gets
+ * that response.
  */
 const passingConflicts = new Set(["idempotency_key_in_progress", "event_in_progress"]);
 
@@ -130,7 +130,7 @@ export interface CallOptions {
   readonly timeoutMs?: number;
   /**
    * Idempotency key of a POST; generated for each call by default. Provide one if another run of the program may repeat
-   * the call: within 24 hours it takes effect once.
+   * the call: within 24 hours, calls with the same key take effect only once.
    */
   readonly idempotencyKey?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -195,7 +195,7 @@ export class Caller {
     request: CallContent & CallOptions & { readonly path: string },
   ): Promise<Answer> {
     const key = method === "POST" ? (request.idempotencyKey ?? randomKey()) : null;
-    // Validated before anything is sent; the quotes are part of the header.
+    // Serializing validates the key before anything is sent. The quotes are part of the header value.
     const keyHeader: Readonly<Record<string, string>> =
       key === null ? {} : { "idempotency-key": serializeKey(key) };
     let wasUnanswered = false;
@@ -219,7 +219,7 @@ export class Caller {
     }
   }
 
-  /** Sends one request and returns the response as it arrives, for endless content. */
+  /** Sends one request and returns the response while its body is still arriving, for streams that do not end. */
   async open(
     request: CallContent & CallOptions & { readonly path: string },
     failed: FailedCall = { method: "GET", path: request.path, attempts: 1, idempotencyKey: null },

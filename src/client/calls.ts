@@ -57,8 +57,8 @@ export class Pages<Row, Answer extends Page<Row> = Page<Row>> implements AsyncIt
 }
 
 /**
- * How a method calls its route: `LIST` is a GET whose pages the client requests as they are needed, `ACT` a POST
- * without content, and the others are HTTP methods. POST, PUT and PATCH have a body.
+ * How a method calls its route. `LIST` is a GET whose pages the client requests as they are needed, `ACT` is a POST
+ * without content, and all others are HTTP methods. POST, PUT and PATCH have a body.
  */
 export type ApiRoute = `${"LIST" | "GET" | "ACT" | "POST" | "PUT" | "PATCH" | "DELETE"} /v1/${string}`;
 
@@ -128,7 +128,7 @@ export const apiRoutes = {
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, ApiRoute>>>>;
 
-/** The parts of a route: `verb` as written in the route, `method` as used in HTTP. */
+/** Splits a route: `verb` is the first word of the route, `method` the HTTP method, `template` the path. */
 export function partsOf(route: ApiRoute) {
   const [verb = "", template = ""] = route.split(" ");
   const method = { LIST: "GET", ACT: "POST" }[verb] ?? verb;
@@ -147,7 +147,10 @@ function pathTo(template: string, ids: readonly (string | number)[]): string {
 
 type Call = (...parameters: readonly (string | object | undefined)[]) => unknown;
 
-/** Parameters of a method: the id if the path has one, then the query of a list or the body, then the options. */
+/**
+ * Creates the method for a route. Its parameters are the id if the path has one, then the query of a list or the body,
+ * then the options.
+ */
 function callOf(caller: Caller, route: ApiRoute): Call {
   const { verb, method, template } = partsOf(route);
   const ids = template.includes("{") ? 1 : 0;
@@ -181,7 +184,7 @@ function callsOf<Api>(caller: Caller, routes: Readonly<Record<string, ApiRoute>>
 
 /** Deliveries of events: one for each webhook that receives the event. */
 export interface Deliveries extends DeliveriesApi {
-  /** Retries the delivery immediately: the same delivery, or a copy if it succeeded. */
+  /** Retries the delivery immediately. If it already succeeded, a copy is delivered instead. */
   retry(
     delivery: Pick<Delivery, "webhook_id" | "id">,
     body?: RetryInput,

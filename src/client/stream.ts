@@ -15,7 +15,7 @@ export interface StreamOptions extends Pick<CallOptions, "signal"> {
   /** `deliveries`, `deliveries:webhook=ID`, `delivery:ID`, `operation:ID`. */
   readonly topics: readonly string[];
   readonly query?: Readonly<Record<string, string | readonly string[]>>;
-  /** Called when the connection was lost and is about to be reopened. */
+  /** Called after the connection is lost, before it is reopened. */
   readonly onReconnect?: (cause: unknown) => void;
 }
 
@@ -88,9 +88,9 @@ class EventParser {
   #endedWithReturn = false;
   readonly #fields = new Map<string, string>();
 
-  /** The events that this part of the stream completes. */
+  /** Yields the events that end in this part of the stream. */
   *read(text: string): Generator<StreamedEvent & { readonly id: string }, void, undefined> {
-    // This LF belongs to the CR at the end of the previous part.
+    // This LF is the second half of a CR LF whose CR ended the previous part.
     const rest = this.#endedWithReturn && text.startsWith("\n") ? text.slice(1) : text;
     this.#endedWithReturn = text.endsWith("\r");
     const lines = (this.#line + rest).split(/\r\n|\n|\r/);

@@ -17,13 +17,13 @@ import {
 /** Settings that contradict each other, and why. */
 interface Contradiction {
   readonly options: readonly OptionName[];
-  /** Continues a sentence that starts with the settings. */
+  /** Continues a sentence that starts with the names of the settings. */
   readonly problem: string;
 }
 
 /**
- * A delivery may wait in memory after it was leased, and is sent only if its lease outlasts the longest request. Twice
- * the request timeout leaves as much time for waiting as for sending.
+ * A delivery may wait in memory after it has been leased, and is sent only if its lease outlasts the longest request.
+ * Twice the request timeout leaves as much time for waiting as for sending.
  */
 const leaseMsMinimum = 2 * (attemptTimeoutMsMax + 10_000);
 const adminKeyLengthMin = 24;
@@ -201,7 +201,7 @@ function finish(
   return { kind: "resolved", settings, sources };
 }
 
-/** The settings if none is configured. */
+/** The settings that apply if nothing is configured. */
 export function defaultSettings(): Settings {
   return Object.fromEntries(optionEntries.map(([name, option]) => [name, option.fallback])) as Settings;
 }

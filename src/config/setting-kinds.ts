@@ -3,7 +3,7 @@ import { isLoopbackHost } from "../domain/http/network.ts";
 import { isDecodable } from "../domain/http/percent-encoding.ts";
 import type { Reading, ValueKind } from "./option.ts";
 
-/** Any text without control characters, which come from quoting mistakes. */
+/** Any text without control characters, which are usually the result of a quoting mistake. */
 export const text: ValueKind<string> = {
   title: "text",
   unit: null,

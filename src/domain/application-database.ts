@@ -1,6 +1,6 @@
 /**
- * The parts of a database driver that the packages for applications need. The application passes its own objects in, so
- * the packages do not depend on a driver.
+ * The parts of a database driver that Posthorn's packages for applications use. The application passes its own objects
+ * in, so the packages do not depend on a driver.
  */
 
 /** A synchronous SQLite connection: `DatabaseSync` of node:sqlite, or a `Database` of better-sqlite3. */

@@ -33,10 +33,13 @@ export interface AttemptTrace {
 /** Maximum size of a stored trace in bytes. */
 export const traceBytesMax = 1024;
 
-/** For accepted attempts, one in this many deliveries is traced. The ID of the delivery determines which. */
+/** Accepted attempts are traced for one in this many deliveries. The delivery ID determines which ones. */
 const tracedOneIn = 100;
 
-/** Whether the accepted attempts of a delivery are traced, too. Decided by the end of its UUID, which is random. */
+/**
+ * Whether the accepted attempts of a delivery are traced as well. The decision uses the end of the delivery's UUID,
+ * which is random.
+ */
 export function isTraced(deliveryId: string): boolean {
   let number = 0;
   for (let at = Math.max(0, deliveryId.length - 6); at < deliveryId.length; at += 1)
@@ -89,7 +92,7 @@ export function unpackTrace(packed: unknown): AttemptTrace | null {
   };
 }
 
-/** Shortens the trace to `traceBytesMax`: first a long URL and long values, then the last headers. */
+/** Shortens the trace to `traceBytesMax`: first truncates a long URL and long values, then drops the last headers. */
 export function boundedTrace(trace: AttemptTrace): AttemptTrace {
   if (packedBytes(trace) <= traceBytesMax) return trace;
   const url = cutTo(trace.url, urlBytesMax);

@@ -49,7 +49,7 @@ export interface CircuitBreakerState {
   readonly window: RollingWindow;
 }
 
-/** Permission to send one probe. Return `lease` with the result, or with `releaseProbe` when nothing was sent. */
+/** Permission to send one probe. Pass `lease` on with the result, or to `releaseProbe` if nothing was sent. */
 export interface ProbeLease {
   readonly lease: number;
   readonly expiresAt: number;
@@ -61,7 +61,10 @@ export interface CircuitTransition {
   readonly to: CircuitState;
 }
 
-/** `until` is in Unix ms. An earlier call is pointless unless the circuit is changed manually or a probe reports. */
+/**
+ * `until` (Unix ms) is when to call again. Before that, the answer changes only after a manual change or a probe
+ * result.
+ */
 type CircuitPermission =
   | { readonly kind: "allow"; readonly reason: "circuit_closed" }
   | {
@@ -78,7 +81,7 @@ type CircuitPermission =
 
 const allowed: CircuitPermission = { kind: "allow", reason: "circuit_closed" };
 
-/** A closed circuit without history (WDS-134). */
+/** Creates a closed circuit without history (WDS-134). */
 export function createCircuit(now: number): CircuitBreakerState {
   return {
     phase: "closed",
@@ -148,7 +151,7 @@ export function bringCircuitNear(state: CircuitBreakerState, now: number): boole
   if (state.transitionAt <= now + clockDifferenceMs) return false;
   state.halfOpenAt = now + Math.max(0, state.halfOpenAt - state.transitionAt);
   state.transitionAt = now;
-  // These leases would outlast their requests by the amount by which the clock was ahead.
+  // Without this limit, the leases would outlast their requests by the amount by which the clock was ahead.
   state.probes = state.probes.map(({ lease, expiresAt }) => ({
     lease,
     expiresAt: Math.min(expiresAt, now + probeLeaseMs),
@@ -156,7 +159,7 @@ export function bringCircuitNear(state: CircuitBreakerState, now: number): boole
   return true;
 }
 
-/** Takes over the probes reported by the owner of the webhook, which is another process. */
+/** Takes over the state of the probes, as reported by the process that owns the webhook. */
 export function adoptProbes(
   state: CircuitBreakerState,
   {
@@ -172,7 +175,10 @@ export function adoptProbes(
 
 type CircuitSignal = "success" | "failure" | "ignored";
 
-/** What a verdict says about the endpoint. A status caused by the payload says nothing. `statusCode` may be null. */
+/**
+ * How a verdict counts for the endpoint's circuit. A status caused by the payload does not count. `statusCode` may be
+ * null.
+ */
 export function circuitSignal(
   policy: Pick<DeliveryPolicy, "circuitBreakerIgnoresStatuses">,
   verdict: Verdict,
@@ -185,11 +191,12 @@ export function circuitSignal(
 }
 
 /**
- * Records one result and decides (WDS-136 to 141). `lease` is that of the probe, or null for an ordinary request; `now`
- * is in Unix ms.
+ * Records one result and decides whether the phase changes (WDS-136 to 141). `lease` belongs to the probe and is null
+ * for an ordinary request; `now` is in Unix ms.
  *
  * A late result enters the window but decides nothing: the request was sent before the circuit opened, or the probe's
- * lease had expired. Returns the transition it caused. O(1), and allocates nothing while the circuit is closed.
+ * lease had expired. Returns the transition that the result caused. O(1); allocates nothing while the circuit is
+ * closed.
  */
 export function recordResult(
   state: CircuitBreakerState,
@@ -359,8 +366,8 @@ export function circuitToJson(state: CircuitBreakerState): CircuitJson {
 }
 
 /**
- * Restores a stored circuit; null if the value is not one, in which case a new closed circuit is safe. A half-open
- * circuit sends new probes, because the process that sent the earlier ones is gone.
+ * Restores a stored circuit. Returns null if the value is invalid; the caller can then safely start with a closed
+ * circuit. A half-open circuit sends new probes, because the process that sent the earlier ones no longer exists.
  */
 export function circuitFromJson(value: unknown): CircuitBreakerState | null {
   if (typeof value !== "object" || value === null) return null;

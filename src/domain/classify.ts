@@ -10,7 +10,7 @@ const accepted: Verdict = {
 };
 
 /**
- * The meaning of one attempt under a profile (EDS-9.2, EDS-9.3). Defined for every status number.
+ * Classifies one attempt according to a profile (EDS-9.2, EDS-9.3). Defined for every status number.
  *
  * Takes a profile or a resolved policy; only the classification table is read. Never throws.
  */
@@ -32,9 +32,9 @@ export function classify(observation: AttemptObservation, rules: Pick<Profile, "
 }
 
 /**
- * Adjusts a verdict to the circumstances. `attemptNumber` counts the requests sent so far, including this one;
- * `sunsetAt` is when the endpoint announced that it would be gone (RFC 8594), or null. A transient failure becomes final when its category allows no further request
- * (WDS-128), or when the endpoint had announced that it would be gone by now (EDS-9.2.3-16).
+ * Adjusts a verdict to the circumstances. `attemptNumber` counts the requests sent so far, including this one.
+ * `sunsetAt` is when the endpoint will be gone, as it announced (RFC 8594), or null. A transient failure becomes final
+ * when its category allows no further request (WDS-128), or when `sunsetAt` has passed (EDS-9.2.3-16).
  */
 export function judge(
   verdict: Verdict,
@@ -117,7 +117,7 @@ function statusClassName(status: number): string {
 }
 
 /**
- * What a sender may conclude from one request, and the terms for the cause of a failure.
+ * The possible outcomes of a request, and the terms for the causes of failures.
  *
  * There are exactly three outcomes (EDS-2-5). `receiverStateUnknown` means that the request may have been processed
  * although no complete response arrived (EDS-9.3-2); a retry then relies on the idempotency key.

@@ -125,7 +125,7 @@ function effectiveRate(
   return strictestLimit([own, { requestsPerMinute: allowedRatePerMinute, burst: 1 }]);
 }
 
-/** Each delivery names the sender to a receiver that granted permission by handshake (CEW-2.1-6, CEW-4.1.2-2). */
+/** Each delivery to a receiver that granted permission in a handshake names the sender (CEW-2.1-6, CEW-4.1.2-2). */
 function effectiveHeaders(webhook: Webhook, profile: Profile): readonly ProfileHeader[] {
   const headers = webhook.migrationHeaders
     ? [...profile.headers, ...profile.migrationHeaders]

@@ -44,7 +44,7 @@ interface DeliveryEvents {
     /** The cause was fixed on our side, such as an expired access token (EDS-9.2.3-3), so retry without delay. */
     readonly retryAtOnce: boolean;
   };
-  /** Its age exceeded the maximum (`isTooOld`) while it waited. */
+  /** The delivery exceeded its maximum age (`isTooOld`) while it waited. */
   readonly expired: { readonly kind: "expired" };
   readonly webhook_deleted: { readonly kind: "webhook_deleted" };
   /** A person requested another attempt now. */
@@ -53,7 +53,7 @@ interface DeliveryEvents {
   readonly cancel_requested: { readonly kind: "cancel_requested" };
   /** A person discarded the dead letter permanently. */
   readonly discarded: { readonly kind: "discarded" };
-  /** Retention removed the body before it was sent. */
+  /** Retention removed the body before the delivery was sent. */
   readonly payload_unavailable: { readonly kind: "payload_unavailable" };
   /** The event is stored for a webhook of a different tenant, so it must never be sent there. */
   readonly foreign_webhook: { readonly kind: "foreign_webhook" };
@@ -96,8 +96,9 @@ const ofLeaseOwner = [
 export type HolderEvent = DeliveryEvent<(typeof ofLeaseOwner)[number]>;
 
 /**
- * The events allowed in each state. A dead or cancelled delivery may still be in flight at a lease owner that has not
- * noticed. Succeeded and skipped deliveries have no lease. Deleting a webhook does not affect deliveries that have ended.
+ * The events allowed in each state. A dead or cancelled delivery may still be in flight, because its lease owner may
+ * not have received the change yet. Succeeded and skipped deliveries have no lease. Deleting a webhook does not affect
+ * deliveries that have ended.
  */
 export const eventsIn = {
   pending: [...ofLeaseOwner, "webhook_deleted", "cancel_requested", "retried"],
@@ -153,7 +154,7 @@ function retry(progress: DeliveryProgress, now: number): DeliveryProgress {
   return { ...progress, ...restart, dueAt: now, retried: { at: now, attemptCount } };
 }
 
-/** Whether a delivery exceeds the maximum age; it then becomes `expired` unless it has ended. */
+/** Whether a delivery exceeds the maximum age. Unless it has already ended, it then becomes `expired`. */
 export function isTooOld(
   progress: Pick<DeliveryProgress, "createdAt" | "retried">,
   ageMsMax: number,

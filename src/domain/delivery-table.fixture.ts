@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { type DeliveryEventKind, eventsIn } from "./delivery-state.ts";
 import { type DeliveryState, deliveryStates } from "./delivery.ts";
 
-/** One state with one event under one condition. */
+/** One row of the table: a state, an event and a condition. */
 export interface TableRow {
   readonly state: DeliveryState;
   readonly event: DeliveryEventKind;

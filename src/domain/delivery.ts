@@ -53,10 +53,16 @@ export type DeadLetterReason =
 /** Why a delivery was cancelled. */
 export type CancelReason = "webhook_deleted" | "cancel_requested" | "discarded";
 
-/** Why a delivery was never sent: the state of its webhook when the event was published. `recover` brings it back. */
+/**
+ * Why a delivery was never sent: the state of its webhook when the event was published. Skipped deliveries can still be
+ * sent with `recover`.
+ */
 export type SkipReason = `webhook_${"disabled" | "suspended" | "unverified"}`;
 
-/** Why a delivery was created. A manual retry keeps its delivery, so `retry` marks the copy of a successful one. */
+/**
+ * Why a delivery was created. A manual retry reuses its delivery, so `retry` is used only for the copy of a successful
+ * delivery.
+ */
 export const deliveryOrigins = ["publish", "retry", "replay", "test"] as const;
 export type DeliveryOrigin = (typeof deliveryOrigins)[number];
 
@@ -70,7 +76,7 @@ export interface DeliveryProgress<State extends DeliveryState = DeliveryState> {
   /** When the next request is due; meaningful while `pending` or `failed`. */
   readonly dueAt: number;
   readonly reason: string | null;
-  /** The last manual retry, from which age and schedule count; null if there was none. */
+  /** The time of the last manual retry, from which age and schedule count; null without a manual retry. */
   readonly retried: RetriedAt | null;
 }
 
@@ -80,7 +86,7 @@ export interface RetriedAt {
   readonly attemptCount: number;
 }
 
-/** When the age of a delivery begins: at its creation or its last manual retry. */
+/** The time from which the age of a delivery counts: its creation or its last manual retry. */
 export function agesFrom({ createdAt, retried }: Pick<DeliveryProgress, "createdAt" | "retried">): number {
   return retried === null ? createdAt : retried.at;
 }
@@ -138,8 +144,8 @@ export interface DeliveryWait {
 }
 
 /**
- * The effect of a Retry-After: it set the time of the next attempt; it had no effect, because the schedule's delay was
- * longer or no retry followed; it could not be parsed; or the delivery would have been too old by then.
+ * The effect of a Retry-After. It set the time of the next attempt; it had no effect, because the schedule's delay was
+ * longer or no retry followed; it could not be parsed; or the delivery would have been too old by the requested time.
  */
 export const retryAfterEffects = ["lower_bound", "none", "unparsable", "beyond_horizon"] as const;
 
@@ -173,6 +179,6 @@ export interface AttemptRecord {
   readonly scheduledAt: number;
   readonly executedAt: number;
   readonly nextRetryAt: number | null;
-  /** Null for most attempts: no gate held them back, and no response had a Retry-After. */
+  /** Null for most attempts: they were not held back by a gate, and their responses had no Retry-After. */
   readonly notes: AttemptNotes | null;
 }

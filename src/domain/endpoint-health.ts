@@ -1,5 +1,5 @@
 /**
- * Determines when nothing is sent to an endpoint: pauses after single responses, suspension after repeated failures
+ * Decides when an endpoint gets no requests: pauses after single responses, suspension after repeated failures
  * (EDS-11.8-3, TS16-92 to 94, 101, 112). docs/state-machine.md lists the rules.
  *
  * `EndpointHealth` is a plain object that is changed in place, because every attempt updates it; it may be stored as
@@ -12,13 +12,13 @@ export interface EndpointHealth {
   /** Number of terminal outcomes since the last accepted attempt. */
   consecutiveTerminal: number;
   lastAcceptedAt: number | null;
-  /** When the period began in which every received status was one of `persistentStatuses`. */
+  /** Start of the period in which every received status was one of `persistentStatuses`. */
   persistentFailureSince: number | null;
   suspendedAt: number | null;
-  /** When the first attempt failed after the last accepted one. */
+  /** When the first failure since the last accepted attempt occurred. */
   failingSince: number | null;
   lastFailedAt: number | null;
-  /** When the endpoint said it would be gone: its last `Sunset` header (RFC 8594). */
+  /** When the endpoint will be gone, according to its last `Sunset` header (RFC 8594). */
   sunsetAt: number | null;
 }
 
@@ -92,8 +92,8 @@ export interface HealthObservation {
 /**
  * Updates the health with one settled attempt. An accepted attempt allocates nothing.
  *
- * The same decision may be returned again for attempts that were in flight when it was first made. The exception is
- * `suspend`, which is returned once until `healthReenabled`. If two rules apply, disabling wins.
+ * Attempts that were in flight when a decision was made may return the same decision again. The exception is `suspend`,
+ * which is returned only once until `healthReenabled`. If two rules apply, disabling wins.
  */
 export function observeHealth(
   health: EndpointHealth,
@@ -182,9 +182,9 @@ export function webhookHealthState(
 }
 
 /**
- * Handles a delivery that was dead-lettered after its last attempt, or expired after at least one (TS16-112), including
- * expiries found without an attempt. `firstAttemptAt` is that of the delivery. A schedule may end within seconds, so
- * the endpoint must also have been failing for some time.
+ * Handles a delivery that was dead-lettered after its last attempt, or expired after at least one attempt (TS16-112),
+ * even if the expiry was found without an attempt. `firstAttemptAt` is the time of the delivery's first attempt. A
+ * schedule may end within seconds, so the endpoint must also have been failing for some time.
  */
 export function observeExhausted(
   health: EndpointHealth,
@@ -218,12 +218,12 @@ export function disablesAt(health: Readonly<EndpointHealth>, rules: DisableRules
   return ends.length === 0 ? null : Math.min(...ends);
 }
 
-/** Records when the endpoint said it will be gone; null if the date cannot be parsed. */
+/** Records the time after which the endpoint will be gone, as it announced; null if the date cannot be parsed. */
 export function noteSunset(health: EndpointHealth, at: number | null): void {
   health.sunsetAt = at;
 }
 
-/** The owner or operator enabled the webhook again. Old failures are cleared. */
+/** Clears old failures after the owner or the operator enabled the webhook again. */
 export function healthReenabled(health: EndpointHealth): void {
   health.consecutiveTerminal = 0;
   health.persistentFailureSince = null;
@@ -265,8 +265,8 @@ function suspensionReason(
 }
 
 /**
- * Why an endpoint is paused: its Retry-After, a 429 or a timeout without one, a throttling status (502, 504), or a
- * connection that ended without a response.
+ * Why an endpoint is paused: a Retry-After, a 429 or a timeout without Retry-After, a throttling status (502, 504), or
+ * a connection that ended without a response.
  */
 export const pauseReasons = ["retry_after", "rate_limit", "timeout", "throttle", "failure"] as const;
 export type PauseReason = (typeof pauseReasons)[number];
@@ -282,8 +282,8 @@ const pauseMsMax = 5 * 86_400_000;
 
 /**
  * Limits a pause, so that one malformed field (seconds since 1970 in `Retry-After`) cannot stop an endpoint
- * permanently. Deliveries that wait when the pause begins are still never sent earlier than requested, because they are
- * too old when it ends.
+ * permanently. Deliveries that wait when the pause begins are still never sent earlier than requested, because they
+ * exceed their maximum age by the time it ends.
  */
 export function boundedPause(pause: EndpointPause, now: number, ageMsMax: number): EndpointPause {
   const untilMax = now + Math.min(ageMsMax, pauseMsMax);

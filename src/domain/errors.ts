@@ -88,7 +88,7 @@ export class PayloadTooLargeError extends PosthornError {
   }
 }
 
-/** WDS-115: thrown by the library where the API returns `"duplicate": true`. */
+/** Thrown by the library where the API returns `"duplicate": true` (WDS-115). */
 export class DuplicateEventError extends PosthornError {
   override readonly name = "DuplicateEventError";
   /** ID of the event that was first published with this key. */

@@ -10,9 +10,7 @@ import { StepBudget } from "./step-budget.ts";
 const charactersMax = 200;
 const itemsMax = 10;
 
-/**
- * The value as shortened JSON. The time does not depend on the size of the value. Null if the value has no JSON form.
- */
+/** The value as shortened JSON, or null if it has no JSON form. The cost does not depend on the size of the value. */
 function shownValue(value: unknown): string | null {
   if (!Array.isArray(value)) return plainText(value);
   const items = value.slice(0, itemsMax).map((one) => plainText(one) ?? "null");
@@ -28,7 +26,7 @@ function plainText(value: unknown): string | null {
   return Array.isArray(value) ? "[…]" : "{…}";
 }
 
-/** Also used for paths, because names in a filter may be long and are part of every path below them. */
+/** Also used for paths: names in a filter may be long, and each name is repeated in every path below it. */
 function shortened(text: string): string {
   return text.length > charactersMax ? `${text.slice(0, charactersMax)}…` : text;
 }
@@ -57,7 +55,7 @@ export interface FilteredMessage {
   readonly path: string;
 }
 
-/** A message of which some parts are no longer stored. */
+/** A message that is stored only in part. */
 export interface PartlyKnownMessage {
   readonly body: unknown;
   readonly headers: Readonly<Record<string, string | Unknown>> | Unknown;
@@ -66,7 +64,7 @@ export interface PartlyKnownMessage {
 }
 
 export interface Filter {
-  /** The path of the rule that refuses the message, such as `body.action`; null if it passes. */
+  /** The path of the rule that refuses the message, such as `body.action`; null if the message passes. */
   (message: FilteredMessage, look?: Look): string | null;
   /**
    * Evaluates the rules on the known parts. A result is valid for the whole message; it is undefined if it depends on
@@ -269,7 +267,10 @@ function comparison(name: string, value: unknown, { at, of, isStrict }: Compilin
   };
 }
 
-/** Long strings take longer to compare, and each value of a list is looked up. */
+/**
+ * The steps that a comparison with this value costs. Long strings take longer to compare, and each value of a list is
+ * looked up.
+ */
 function stepsOf(value: unknown): number {
   if (Array.isArray(value)) return value.reduce<number>((steps, one) => steps + stepsOf(one), 1);
   return 1 + (typeof value === "string" ? Math.floor(value.length / charactersPerStep) : 0);
@@ -387,7 +388,7 @@ function member(name: string, rule: Rule): Rule {
   return (given, look) => rule(memberOf(given, name), look);
 }
 
-/** Masked values are strings and have no members. If a value was not kept, its members were not kept either. */
+/** Masked values are strings and have no members. If a value was not stored, its members were not stored either. */
 function memberOf(given: unknown, name: string): unknown {
   if (given === notKept) return notKept;
   return typeof given === "object" && given !== null && Object.hasOwn(given, name) && !isRawNumber(given)

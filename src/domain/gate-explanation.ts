@@ -1,7 +1,7 @@
 import type { WaitingFor } from "./delivery.ts";
 import type { Webhook } from "./webhook.ts";
 
-/** What holds back a waiting delivery: from when, until when (if known), why, and how to end it sooner. */
+/** What holds back a waiting delivery: since when, until when (if known), why, and how to end the wait sooner. */
 export interface DeliveryGate {
   readonly gate: WaitingFor;
   /** Unix milliseconds; null if it was not recorded. */
@@ -33,7 +33,7 @@ export interface GateFacts {
   readonly webhook: Webhook | undefined;
   /** Whether the circuit was opened manually. */
   readonly isForcedOpen: boolean;
-  /** Whether probes currently decide if the circuit closes. */
+  /** Whether probes are currently deciding if the circuit closes. */
   readonly isHalfOpen: boolean;
 }
 

@@ -34,8 +34,8 @@ export interface RenderedContent {
 }
 
 /**
- * Renders an event. Pure. Must not change after its release, because attempts before and after an upgrade must send the
- * same bytes.
+ * Renders an event. Pure. A renderer must not change after its release, because attempts before and after an upgrade
+ * must send the same bytes.
  */
 type PayloadRenderer = (content: EventContent) => RenderedContent;
 
@@ -143,7 +143,7 @@ function sourceOf({ source, tenantId }: EventContent): string {
   return isUriReference(source) ? source : encodeURIComponent(source);
 }
 
-/** RFC 3986 without IP literals in brackets; a first segment with a colon needs a scheme before it. */
+/** RFC 3986 without IP literals in brackets. A first segment that contains a colon requires a scheme before it. */
 function isUriReference(text: string): boolean {
   return uriReference.test(text);
 }
@@ -186,10 +186,10 @@ function renderData(content: EventContent): RenderedContent {
 const valueBytesMax = 256;
 
 /**
- * The standard object reduced to what a receiver needs to ask its provider for the rest (TS16-49): the identifiers of
- * `data`, as they were written, and `links`. An identifier is a string, a number, or a list of these, named `id` or
- * `uuid`, or with a name that ends in `_id`, `_ids`, `Id` or `Ids`. If there is none, or the event has a different
- * media type, `data` contains the ID of the event.
+ * The standard object reduced to what a receiver needs to request the rest from its provider (TS16-49): the identifiers
+ * of `data`, as they were written, and `links`. An identifier is a string, a number, or a list of these, named `id` or
+ * `uuid`, or with a name that ends in `_id`, `_ids`, `Id` or `Ids`. If `data` has no identifiers, or the event is raw
+ * content, `data` contains the ID of the event.
  */
 function renderStandardThin(content: EventContent): RenderedContent {
   const { eventType, timestamp, eventId, raw, body } = content;

@@ -20,7 +20,7 @@ export interface Profile {
   /** Maximum requests after failures of a category, regardless of the schedule (WDS-128). */
   readonly attemptsMaxByCategory: Readonly<Partial<Record<FailureCategory, number>>>;
   /**
-   * `terminal`: a failure after the time in a `Sunset` header is the last (EDS-9.2.3-16). `ignored`: the header is not
+   * `terminal`: a failure after the time in a `Sunset` header is final (EDS-9.2.3-16). `ignored`: the header is not
    * read.
    */
   readonly sunset: "terminal" | "ignored";
@@ -137,7 +137,7 @@ export interface StatusRule {
   /** Absent if accepted. */
   readonly category?: FailureCategory;
   readonly attention?: Attention;
-  /** Whether the status leaves open that the request was processed, as 408 and 504 do (EDS-9.2.2). */
+  /** Whether the request may have been processed despite the status, as with 408 and 504 (EDS-9.2.2). */
   readonly receiverStateUnknown?: true;
   /** The code of a transient outcome, if the profile's document defines one. */
   readonly reason?: string;
@@ -193,8 +193,8 @@ export interface DisableRules {
   /** This many consecutive terminal outcomes suspend the webhook; 0 means never. */
   readonly consecutiveTerminalMax: number;
   /**
-   * Whether an exhausted delivery disables the webhook: `never`, `always`, or only `without_success` since its first
-   * attempt.
+   * When an exhausted delivery disables the webhook: `never`, `always`, or only if no attempt was accepted since its
+   * first attempt (`without_success`).
    */
   readonly onExhausted: "never" | "always" | "without_success";
   /**

@@ -1,6 +1,6 @@
 /**
- * Token bucket in its GCRA form: one number per bucket says when it will be full again, so a refused caller gets the
- * exact wait instead of retrying every second (WDS-59, 60, 165, 166).
+ * A token bucket in its GCRA form. One number per bucket states when it will be full again, so a refused caller gets
+ * the exact wait instead of retrying every second (WDS-59, 60, 165, 166).
  *
  * Buckets are changed in place; `now` is Unix ms. Nothing allocates after `createBucket`.
  */
@@ -15,7 +15,10 @@ export interface RateBucket {
   fullAt: number;
 }
 
-/** A full bucket. Throws RangeError unless rate and burst are finite, the rate is positive and the burst at least 1. */
+/**
+ * Creates a full bucket. Throws RangeError unless rate and burst are finite, the rate is positive and the burst is at
+ * least 1.
+ */
 export function createBucket(config: RateLimitConfig): RateBucket {
   const bucket: RateBucket = { intervalMs: 0, toleranceMs: 0, fullAt: 0 };
   reconfigureBucket(bucket, config);
@@ -28,8 +31,8 @@ export function reconfigureBucket(bucket: RateBucket, config: RateLimitConfig): 
   if (!(requestsPerMinute > 0 && requestsPerMinute < Infinity && burst >= 1 && burst < Infinity)) {
     throw new RangeError(`not a rate limit: ${requestsPerMinute} per minute, burst ${burst}`);
   }
-  // Rounded up to 1/1024 ms. Sums of such numbers with current Unix times are exact, so a full bucket holds its whole
-  // burst, and a reported wait is always long enough.
+  // Rounded up to a multiple of 1/1024 ms. Sums of such numbers with current Unix times are exact, so a full bucket
+  // holds its whole burst, and a reported wait is always long enough.
   bucket.intervalMs = Math.ceil((60_000 / requestsPerMinute) * 1_024) / 1_024;
   bucket.toleranceMs = (burst - 1) * bucket.intervalMs;
 }
@@ -44,8 +47,8 @@ export function peekWaitMs(bucket: RateBucket, now: number): number {
 }
 
 /**
- * Takes one token and returns 0. If none is available, returns the ms until one is, unless another caller takes it
- * first.
+ * Takes one token and returns 0. If no token is available, returns the ms until the next one, which another caller may
+ * take first.
  */
 export function tryTake(bucket: RateBucket, now: number): number {
   const waitMs = peekWaitMs(bucket, now);
@@ -62,8 +65,8 @@ export function tryTakeAll(buckets: readonly RateBucket[], now: number): number 
 }
 
 /**
- * Counts a request that was permitted elsewhere, for example by a bucket that processes share. An empty bucket remains
- * empty.
+ * Counts a request that was permitted elsewhere, for example by a bucket that several processes share. An empty bucket
+ * remains empty.
  */
 export function spend(bucket: RateBucket, now: number): void {
   take(bucket, now);
@@ -80,7 +83,7 @@ export function giveBack(bucket: RateBucket): void {
   bucket.fullAt -= bucket.intervalMs;
 }
 
-/** The limit that satisfies all given limits, with the smallest rate and the smallest burst; null if there are none. */
+/** Combines the given limits: the smallest rate and the smallest burst. Null if all of them are null. */
 export function strictestLimit(limits: readonly (RateLimitConfig | null)[]): RateLimitConfig | null {
   let strictest: RateLimitConfig | null = null;
   for (const limit of limits) {

@@ -10,13 +10,18 @@ export type HeldSlots = number[];
 
 export interface SlotShare {
   readonly size: number;
-  /** A tenant may take a slot while it holds less than this multiple of the free slots, excluding the reserved ones. */
+  /**
+   * A tenant may take a slot while it holds fewer slots than this multiple of the free ones, excluding reserved slots.
+   */
   readonly tenantMultiple: number;
 }
 
 /** Like `tenantMultiple` for a webhook or a source, relative to the slots that its tenant may still take. */
 const keyMultiple = 2;
-/** One slot in 25 is reserved for tenants that hold fewer slots than are free, so that many busy tenants leave some. */
+/**
+ * One slot in 25 is reserved for tenants that hold fewer slots than are free, so that even many busy tenants leave some
+ * slots for others.
+ */
 const sparedPart = 1 / 25;
 
 /**
@@ -47,7 +52,7 @@ export class SharedSlots {
     return (this.#shares[share] as SlotShare).size - this.inUse(share);
   }
 
-  /** How many slots a tenant with this many held slots may still take; zero or less if none. */
+  /** How many more slots a tenant with this many held slots may take; zero or less if it may not take any. */
   left(share: number, tenantHolds: number): number {
     const free = this.free(share);
     if (free <= 0 || !this.#severalTenants()) return free;
@@ -86,7 +91,10 @@ export interface WaitingSlot {
 
 const all = 0;
 const hanging = 1;
-/** Requests that hang do not take the last quarter of the slots, so that receivers that are merely slow can use it. */
+/**
+ * The last quarter of the slots is not available to hanging requests, so that receivers that are merely slow can use
+ * it.
+ */
 const hangingPart = 3 / 4;
 /** A larger body counts as several requests, which limits the memory use. */
 const bytesPerSlot = 65_536;
@@ -118,8 +126,8 @@ export class WaitingSlots {
   }
 
   /**
-   * Null if the request has to stay active. `isHanging`: whether the request is older than five seconds, or its
-   * receiver did not respond last time.
+   * Takes a waiting slot. Null if none is available, so the request has to stay active. `isHanging`: whether the
+   * request is older than five seconds, or its receiver did not respond last time.
    */
   take(owner: SlotOwner, bytes: number, isHanging: boolean): WaitingSlot | null {
     const narrowest = isHanging ? hanging : all;

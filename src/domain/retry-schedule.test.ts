@@ -24,7 +24,7 @@ const fullJitter: RetrySchedule = {
   delayMsMax: 600_000,
   jitter: { from: 0, to: 1 },
 };
-// WDS-46 to 49 and 122: 1 s, doubled up to 300 s, plus or minus a quarter.
+// WDS-46 to 49 and 122: 1 s, doubled up to 300 s, with a jitter of plus or minus 25%.
 const quarter: RetrySchedule = {
   kind: "exponential",
   attemptsMax: 5,

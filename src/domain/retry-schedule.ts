@@ -67,7 +67,10 @@ export interface ScheduleProblem {
   readonly problem: string;
 }
 
-/** All problems of an untrusted schedule. If there are none, it is a valid `RetrySchedule` (EDS-9.6-3, TS16-108). */
+/**
+ * All problems of an untrusted schedule. If the list is empty, the value is a valid `RetrySchedule` (EDS-9.6-3,
+ * TS16-108).
+ */
 export function validateSchedule(candidate: unknown): readonly ScheduleProblem[] {
   if (!isRecord(candidate)) return [{ field: "", problem: "must be an object" }];
   switch (candidate["kind"]) {
@@ -145,7 +148,7 @@ function jitterProblems(jitter: unknown): ScheduleProblem[] {
 }
 
 function numberProblems(field: string, value: unknown, min: number, max: number): ScheduleProblem[] {
-  // NaN fails both comparisons, so the test must be written in this positive form.
+  // NaN fails both comparisons, so the test must be written as a positive condition.
   if (typeof value === "number" && value >= min && value <= max) return [];
   return [{ field, problem: `must be a number from ${min} to ${max}` }];
 }
@@ -164,9 +167,9 @@ export interface BackoffBounds {
 const doublingsMax = 50;
 
 /**
- * The length of the next pause; each is twice as long as the one before. With `random`, the result is between half and
- * all of that, so that clients that failed at the same time do not retry at the same time. Without it, the result is
- * the full length.
+ * The length of the next pause. Each pause is twice as long as the one before. With `random`, the result is between
+ * half of the length and the full length, so that clients that failed at the same time do not retry at the same time.
+ * Without it, the result is the full length.
  */
 export function backoffMs(
   { delayMsMin, delayMsMax }: BackoffBounds,
@@ -193,7 +196,7 @@ export class Backoff {
     return delayMs;
   }
 
-  /** Call after a success. The next pause is then the shortest again. */
+  /** Call after a success. The next pause then has the shortest length again. */
   reset(): void {
     this.#pauses = 0;
   }

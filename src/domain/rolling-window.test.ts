@@ -65,7 +65,7 @@ test("a different length resets the window", () => {
   assert.equal(window.successes, 0);
 });
 
-/** The expected slices, built by an observer that sees each result when it is counted. */
+/** The expected slices, built by an observer that counts each result at the same time. */
 function seen(window: RollingWindow, into: Map<number, [successes: number, failures: number]>) {
   return (now: number, accepted: boolean): void => {
     countResult(window, now, accepted);

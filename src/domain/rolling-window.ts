@@ -15,7 +15,7 @@ export interface RollingWindow {
    * idle.
    */
   slices: Uint32Array | null;
-  /** How often results were cleared early, so that a copy of the window in another process can clear them too. */
+  /** How often results were cleared early. A copy of the window in another process uses this to clear them as well. */
   clearings: number;
 }
 
@@ -58,7 +58,7 @@ export function countResult(window: RollingWindow, now: number, accepted: boolea
 
 /**
  * Adds results that were counted elsewhere in a window of the same length, unless they are too old at `now` (Unix ms).
- * Results ahead of this clock by less than a window count into the newest slice.
+ * Results whose time is less than a window ahead of this clock count into the newest slice.
  */
 export function addResults(window: RollingWindow, results: readonly SliceResults[], now: number): void {
   advanceWindow(window, now);

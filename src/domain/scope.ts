@@ -1,4 +1,4 @@
-/** What a portal session may do; a route names the one that it requires (`Route.capability`). */
+/** The capabilities of a portal session. A route names the one that it requires (`Route.capability`). */
 export const portalCapabilities = [
   "endpoints:read",
   "endpoints:write",
@@ -32,9 +32,9 @@ export const portalCapabilitiesDefault: readonly PortalCapability[] = [
  */
 export interface Scope {
   readonly tenantId: string | null;
-  /** Set for a customer in the portal; absent for callers with an API key. */
+  /** Set for a customer in the portal; absent for a caller with an API key. */
   readonly portal?: PortalScope;
-  /** Set for a call that is audited; absent for calls that do not come from an external caller. */
+  /** Set if the call is audited; absent if the call does not come from an external caller. */
   readonly audit?: AuditTrail;
 }
 
@@ -43,7 +43,7 @@ export interface PortalScope {
   /** The webhooks that exist for the session; null means all. */
   readonly webhookIds: ReadonlySet<string> | null;
   readonly capabilities: ReadonlySet<PortalCapability>;
-  /** The user of the session, as the host names them. */
+  /** The user of the session, as identified by the host. */
   readonly reference: string | null;
   /** Unix milliseconds. */
   readonly expiresAt: number;
@@ -51,9 +51,12 @@ export interface PortalScope {
 
 /** The audit row of a call. Code that changes the store writes the row in the same transaction. */
 export interface AuditTrail {
-  /** Returns the row, which counts as written from now on. For a change that is either made completely or rejected. */
+  /**
+   * Returns the row, which counts as written from now on. Use this for a change that is either committed completely or
+   * rejected.
+   */
   take(target?: AuditedTarget): AuditRecord | undefined;
-  /** Returns the row for an attempt that may be refused. Call `written` if it was not refused. */
+  /** Returns the row for an attempt that may be refused. If it was not refused, call `written`. */
   peek(target?: AuditedTarget): AuditRecord | undefined;
   written(): void;
 }
@@ -96,7 +99,7 @@ export interface AuditActor {
   readonly reference: string | null;
 }
 
-/** `from` is absent if the previous value is unknown or did not exist. */
+/** `from` is absent if the previous value did not exist or is unknown. */
 export interface AuditChange {
   readonly from?: unknown;
   readonly to: unknown;

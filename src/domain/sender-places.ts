@@ -32,9 +32,9 @@ interface Tenant {
 }
 
 /**
- * Slots for requests whose senders wait. There is a limit per key, and a total limit on active requests, which tenants
- * share as in `SharedSlots`. After one second a request holds a waiting slot instead, so a hanging destination does not
- * block others. Times are milliseconds of any single clock.
+ * Slots for requests whose senders wait. The number of requests per key is limited, and so is the total number of
+ * active requests; tenants share the latter as in `SharedSlots`. After one second a request holds a waiting slot
+ * instead, so a hanging destination does not block others. Times are milliseconds of any single clock.
  */
 export class Places {
   readonly #limits: PlacesLimits;
@@ -60,7 +60,7 @@ export class Places {
     return this.#all.taken;
   }
 
-  /** Null without a free slot. */
+  /** Takes a slot for a request. Null if none is free. */
   take(owner: SlotOwner, bytes: number, now: number): FreePlace | null {
     this.#age(now);
     const { tenantId, key } = owner;
@@ -83,8 +83,8 @@ export class Places {
   }
 
   /**
-   * When a sender that found no slot should retry. Each call returns a slightly later time than the previous one.
-   * Senders with the same time would return together repeatedly and block all others.
+   * How long a sender that found no slot should wait before it retries. Each call returns a slightly later time than
+   * the previous one. Otherwise, senders with the same time would retry together repeatedly and block all others.
    */
   returnsInMs(key: string, now: number): number {
     const own = this.#byKey.get(key);
@@ -101,7 +101,7 @@ export class Places {
     if (own.taken === 0) this.#byKey.delete(owner.key);
   }
 
-  /** Requests only need to be moved to waiting slots when another request needs a slot, so no timer is required. */
+  /** Requests are moved to waiting slots only when another request needs a slot, so no timer is required. */
   #age(now: number): void {
     if (this.#waitingSlots === null) return;
     for (const held of this.#aging) {

@@ -7,8 +7,8 @@ export class StepsSpentError extends Error {
 }
 
 /**
- * Limits the work that filters and other rules do for one message. A step costs about as much as one comparison. Steps
- * are counted instead of measuring time, so that the result does not depend on how busy the machine is.
+ * Limits the work that filters and other rules do for one message. A step costs about as much as one comparison. The
+ * limit counts steps instead of time, so the result does not depend on how busy the machine is.
  */
 export class StepBudget {
   readonly #stepsMax: number;

@@ -68,7 +68,7 @@ function own(schema: SchemaObject, context: TypeContext): string {
   return ofKind(type ?? impliedKind(schema), schema, context);
 }
 
-/** The types that other schemas add. */
+/** The types that result from the subschemas in `allOf`, `anyOf` and `oneOf`. */
 function applied(schema: SchemaObject, context: TypeContext): readonly string[] {
   const each = (name: string): readonly string[] | null => {
     const list = schema[name];
@@ -127,7 +127,8 @@ function objectType(schema: SchemaObject, context: TypeContext): string {
     const mark = needed.has(name) ? "" : "?";
     return `${comment}${indent}${propertyName(name)}${mark}: ${indented(typeOfSchema(member, context))};\n`;
   });
-  // An index signature must accept all named members, so it gets a specific type only if there are none.
+  // The type of an index signature must include the types of all named members, so it is specific only if the schema
+  // names no members.
   const isOpen = others !== false || isSchemaObject(patterns);
   const othersType =
     members.length > 0 || isSchemaObject(patterns) ? "unknown" : typeOfSchema(others ?? true, context);

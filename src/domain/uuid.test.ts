@@ -81,7 +81,7 @@ describe("version 7 ids", () => {
       const tail = BigInt(`0x${source.next().slice(19).replace("-", "")}`);
       for (let bit = 0; bit < 64; bit++) ones[bit] = (ones[bit] ?? 0) + Number((tail >> BigInt(bit)) & 1n);
     }
-    // 4,000 coin flips per bit. A count outside 1,700 to 2,300 deviates by more than nine standard deviations.
+    // 4,000 random values per bit. A count outside 1,700 to 2,300 would deviate by more than nine standard deviations.
     assert.ok(
       ones.slice(0, 62).every((n) => n > 1700 && n < 2300),
       ones.join(" "),

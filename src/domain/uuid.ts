@@ -24,7 +24,7 @@ const variantHex = new Map(
   Array.from("0123456789abcdef", (digit, value) => [digit, "89ab".charAt(value & 3)]),
 );
 
-/** Creates an independent source: its ids increase; ids of different sources interleave. */
+/** Creates an independent source. Its ids increase; ids of different sources are not ordered relative to each other. */
 export function createUuidV7Source(
   /** Wall clock, in Unix milliseconds. */ now: () => number,
   /** Returns secure random bytes. Called for {@link poolBytes} at a time, because each call is slow. */ randomBytes: (
@@ -43,8 +43,8 @@ export function createUuidV7Source(
     timeMs = nextTimeMs;
     const timeHex = timeMs.toString(16).padStart(12, "0");
     prefix = `${timeHex.slice(0, 8)}-${timeHex.slice(8)}-7`;
-    // The counter starts in its lower half: the value is hard to guess, and at least 2,048 IDs fit into the
-    // millisecond.
+    // The counter starts in the lower half of its range: the value is hard to guess, and at least 2,048 IDs fit into
+    // the millisecond.
     counter = Number.parseInt(takeRandomHex().slice(0, 3), 16) >> 1;
   }
 
@@ -83,7 +83,7 @@ export function isUuid(text: string): boolean {
   return uuidPattern.test(text);
 }
 
-/** The smallest version 7 UUID of a time in Unix milliseconds. UUIDs created later are not smaller. */
+/** The smallest version 7 UUID for a time in Unix milliseconds. UUIDs created later are not smaller. */
 export function uuidV7Floor(timeMs: number): string {
   const clamped = Math.min(timeMsMax, Math.max(0, Math.floor(timeMs)));
   const timeHex = clamped.toString(16).padStart(12, "0");

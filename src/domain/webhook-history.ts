@@ -80,7 +80,7 @@ export type WebhookKeyName =
   | "credential_headers"
   | "client_certificate";
 
-/** `from` is absent for the first value; secrets have neither value. */
+/** `from` is absent for the first value. Secrets have neither `from` nor `to`. */
 interface WebhookFieldChange {
   readonly from?: unknown;
   readonly to?: unknown;

@@ -1,6 +1,6 @@
 import { type Webhook, webhookDefaults } from "./webhook.ts";
 
-/** An active webhook of the default tenant for all events, which changes nothing in its profile. */
+/** An active webhook of the default tenant that subscribes to all events and overrides nothing in its profile. */
 export function webhookAt(now: number, fields: Partial<Webhook> = {}): Webhook {
   return {
     id: "w",

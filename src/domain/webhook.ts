@@ -6,14 +6,14 @@ import type {
   SignatureSchemeName,
 } from "./profile.ts";
 
-/** `strict` keeps one delivery in flight per webhook, `per_event_type` one per webhook and event type (WDS-61). */
+/** `strict` allows one delivery in flight per webhook, `per_event_type` one per webhook and event type (WDS-61). */
 export const orderingGuarantees = ["none", "per_event_type", "strict"] as const;
 export type OrderingGuarantee = (typeof orderingGuarantees)[number];
 
 /**
- * `suspended` and `disabled` are set by the rules of the profile; `disabled` also by the owner. `unverified` lasts
- * until the receiver has proved that it wants the events. All three stop sending. Events published in the meantime are
- * recorded as `skipped` deliveries and can be recovered.
+ * `suspended` and `disabled` are set by the rules of the profile; an owner can also set `disabled`. `unverified` lasts
+ * until the receiver has proved that it wants the events. In all three states nothing is sent. Events published in the
+ * meantime are recorded as `skipped` deliveries and can be recovered.
  */
 export const webhookStatuses = ["active", "suspended", "disabled", "unverified"] as const;
 export type WebhookStatus = (typeof webhookStatuses)[number];
@@ -23,7 +23,7 @@ export const verificationMethods = ["none", "challenge", "cloudevents", "dns"] a
 export type VerificationMethod = (typeof verificationMethods)[number];
 
 /**
- * How much of the trace of an event the receiver gets: nothing; `traceparent` if the publisher sent one; also
+ * How much of an event's trace the receiver gets: nothing; `traceparent` if the publisher sent one; `traceparent` and
  * `tracestate`; or a new trace if the publisher sent none.
  */
 export const tracePolicies = ["off", "forward", "forward_with_state", "always"] as const;
@@ -33,13 +33,13 @@ export type TracePolicy = (typeof tracePolicies)[number];
 export interface WebhookVerification {
   readonly method: VerificationMethod;
   readonly state: "none" | "pending" | "granted" | "refused";
-  /** One sentence for the owner that states what was sent and what the response was. */
+  /** One sentence for the owner: what was sent, and what the receiver responded. */
   readonly detail: string | null;
-  /** Keyed digest of the callback key or the DNS token; the plain text is shown or sent once. */
+  /** Keyed digest of the callback key or the DNS token. The plain text is shown or sent only once. */
   readonly tokenDigest: string | null;
   readonly tokenExpiresAt: number | null;
   readonly grantedAt: number | null;
-  /** Requests per minute to request from the receiver (CEW-4.1.4-1); null requests no rate. */
+  /** The rate to request from the receiver, in requests per minute (CEW-4.1.4-1); null to request none. */
   readonly requestedRatePerMinute: number | null;
   /** Requests per minute that the receiver grants (CEW-4.2.2); null for no limit. */
   readonly allowedRatePerMinute: number | null;
@@ -105,7 +105,10 @@ export interface Webhook {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** A manual pause: events are still stored for the webhook. The pause may have ended; see `pauseAt`. */
+  /**
+   * A manual pause. Events that are published during the pause are still stored for the webhook. The pause may already
+   * have ended; see `pauseAt`.
+   */
   readonly pause: WebhookPause | null;
   /** Counts changes to the configuration and the keys, starting at 1. */
   readonly revision: number;
@@ -150,8 +153,8 @@ export const webhookDefaults = {
 } as const satisfies Partial<Webhook>;
 
 /**
- * The time of a change. Never earlier than the previous change, whose time may come from a clock that was ahead. Other
- * processes would treat an earlier time as older and ignore the change.
+ * The timestamp of a change. Never earlier than that of the previous change, which may come from a clock that was
+ * ahead. Other processes would treat an earlier timestamp as older and ignore the change.
  */
 export function changedAt(updatedAt: number, now: number): number {
   return Math.max(now, updatedAt);
@@ -164,7 +167,7 @@ export interface WebhookRetryOverrides {
   readonly timeoutGrowthFactor: number | null;
 }
 
-/** Identifies a lane: the deliveries of a webhook that are kept in order and share one queue position. */
+/** Identifies a lane: those deliveries of a webhook that are kept in order and share one queue position. */
 export interface LaneKey {
   readonly webhookId: string;
   readonly ordering: OrderingGuarantee;

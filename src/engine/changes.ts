@@ -18,7 +18,7 @@ import type { Endpoint } from "./endpoint/endpoint.ts";
 import type { Ownership } from "./endpoint/ownership.ts";
 import type { EndDeliveries, WebhookChange } from "./engine-access.ts";
 
-/** Actions of users on stored deliveries: requeue, retry, end. */
+/** Users' actions on stored deliveries: requeue, retry, end. */
 export class DeliveryChanges {
   readonly #store: DeliveryStore;
   readonly #commits: CommitGroup;
@@ -26,7 +26,7 @@ export class DeliveryChanges {
   readonly #dispatcher: Dispatcher;
   readonly #isCounted: boolean;
 
-  /** `isCounted`: statistics count deliveries that the store ends. */
+  /** `isCounted`: whether statistics include deliveries that the store itself ends. */
   constructor(
     store: DeliveryStore,
     commits: CommitGroup,
@@ -61,8 +61,8 @@ export class DeliveryChanges {
     });
     const endpoint = this.#directory.get(command.lane.webhookId);
     if (result.kind !== "accepted" || endpoint === undefined) return result;
-    // The delivery may be the head for which a lane is waiting. This includes a lane from before a change of the
-    // ordering.
+    // The delivery may be the head that an ordered lane waits for. This includes lanes from before a change of
+    // `ordering`.
     this.#dispatcher.headsChanged(endpoint);
     const lane = endpoint.lane(command.lane);
     this.#dispatcher.stored(lane, lane.tier(result.priority), command.retry.at);
@@ -81,7 +81,7 @@ export class DeliveryChanges {
     return results;
   }
 
-  /** Deliveries of an old event were stored, so their lanes have work. */
+  /** The requeue stored deliveries of an old event, so their lanes have work. */
   #requeued({ deliveries }: RequeueCommand): void {
     for (const delivery of deliveries) {
       const endpoint = this.#directory.get(delivery.lane.webhookId);
@@ -110,8 +110,8 @@ export class EndpointChanges {
   }
 
   /**
-   * Applies a change made in this process. Sends the owner an order for the part that the webhook itself does not
-   * contain.
+   * Applies a change made in this process. If the owner needs information that the webhook itself does not contain, it
+   * is sent to the owner as an order.
    */
   made(change: WebhookChange): void {
     const before = this.#options.directory.get(change.webhook.id)?.webhook;
@@ -123,7 +123,7 @@ export class EndpointChanges {
     });
   }
 
-  /** Applies the current version of a webhook after any process changed it. */
+  /** Applies the current version of a webhook. Called after any process changed it. */
   apply(change: WebhookChange): Endpoint {
     const { directory, states, dispatcher } = this.#options;
     const before = directory.get(change.webhook.id)?.webhook;
@@ -172,7 +172,7 @@ export class EndpointChanges {
   }
 }
 
-/** The part of a change that the webhook does not contain but that affects the owner's endpoint state. */
+/** The part of a change that affects the owner's endpoint state but is not stored in the webhook. */
 function beginsAnew(before: Webhook, now: Webhook): "reenabled" | "resumed" | null {
   if (before.status !== "active" && now.status === "active") return "reenabled";
   return before.url === now.url ? null : "resumed";

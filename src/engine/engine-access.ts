@@ -33,11 +33,11 @@ export interface EngineAccess {
   /** Puts a new or changed webhook with its keys into service immediately. Call after storing it. */
   applyWebhook(change: WebhookChange): void;
   removeWebhook(id: string): void;
-  /** Call after `removeWebhook`: cancels waiting deliveries in one step; upkeep does the rest. */
+  /** Cancels waiting deliveries in one step; upkeep cancels the rest. Call after `removeWebhook`. */
   cancelWaiting(webhookId: string): Promise<void>;
   /** Ends the pause that a response of the receiver requested. Resolves once the change is stored. */
   resume(webhookId: string): Promise<void>;
-  /** Call after `saveTenantKeys`: webhooks of the tenant sign with these keys from the next attempt on. */
+  /** Applies the keys with which the tenant's webhooks sign from the next attempt on. Call after `saveTenantKeys`. */
   applyTenantKeys(tenantId: string, keys: readonly StoredSecret[]): void;
   /** Call after `saveTenant`. */
   applyTenantLimit(tenantId: string, rateLimit: RateLimitConfig | null): void;
@@ -54,9 +54,9 @@ export interface EngineAccess {
   readonly waitingSlots: WaitingSlots;
   /** Stores or forwards messages of the gateway. */
   readonly gateway: Pick<RelayedMessages, "publish" | "forward" | "known">;
-  /** Uses the grouped commits. New deliveries start immediately. */
+  /** Stores new deliveries of existing events with a grouped commit. They start immediately. */
   requeue(command: RequeueCommand): Promise<RequeueResult>;
-  /** Uses the grouped commits. The delivery waits again and may start immediately. */
+  /** Retries a delivery with a grouped commit. It waits again and may start immediately. */
   retry(command: RetryCommand): Promise<RetryResult>;
   /**
    * Cancels waiting deliveries, or discards dead letters. Results are in order. Lanes whose head ended continue
@@ -72,7 +72,10 @@ export interface EngineAccess {
   gates(webhookId: string): readonly DeliveryGate[];
   /** The request of a delivery as it was sent, as far as it is known; null if the webhook was deleted. */
   renderRequest(from: Omit<RenderedFrom, "config">): RenderedRequest | null;
-  /** The circuit of a webhook was changed manually. Serves its lanes again. Resolves once the change is stored. */
+  /**
+   * Call after the circuit of a webhook was changed manually. Serves its lanes again. Resolves once the change is
+   * stored.
+   */
   circuitChanged(webhookId: string, transition?: CircuitTransition | null): Promise<void>;
   /** Like `Ownership.refresh`. Resolves immediately if there is only one process. */
   refresh(webhookIds: readonly string[], part?: "states"): Promise<void>;

@@ -10,7 +10,10 @@ import type { Telemetry } from "../ports/telemetry.ts";
 import type { Shortage, Transport } from "../ports/transport.ts";
 import type { WorkQueue } from "../ports/work-queue.ts";
 
-/** What all parts of one engine share. Most classes take the members that they use, followed by their other parts. */
+/**
+ * The dependencies that all parts of one engine share. Most classes take the ones that they use, followed by their
+ * other dependencies.
+ */
 export interface EngineContext {
   readonly store: Store;
   readonly clock: Clock;
@@ -59,7 +62,10 @@ export interface RetentionOptions {
 export interface EngineLimits {
   /** Maximum active requests. */
   readonly concurrency: number;
-  /** Maximum requests that have waited for more than a second; 0 keeps all requests active. */
+  /**
+   * Maximum number of waiting slots, for requests that have been in flight for more than a second; 0 keeps all requests
+   * active.
+   */
   readonly waitingRequests: number;
   readonly webhookConcurrency: number;
   /** Null for no limit. */
@@ -80,7 +86,7 @@ export interface EngineLimits {
 export interface EngineActivity {
   /** Number of delivery requests in flight. */
   readonly inFlight: number;
-  /** Requests that hold a slot of `concurrency`. All other requests have waited for more than a second. */
+  /** Number of requests that hold a slot of `concurrency`. All other requests have waited for more than a second. */
   readonly active: number;
   readonly concurrency: number;
   /**
@@ -101,7 +107,7 @@ export interface EngineActivity {
   readonly holds: boolean;
   /** Duration of the last commit; null before the first. */
   readonly commitMs: number | null;
-  /** Age of the oldest count that no stored bucket contains; 0 if all are stored. */
+  /** Age of the oldest fact that no stored bucket contains; 0 if all are stored. */
   readonly statisticsLagMs: number;
   /** Time since the last complete upkeep round; null in a process that does no upkeep. */
   readonly upkeepLagMs: number | null;

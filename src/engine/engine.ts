@@ -461,7 +461,9 @@ interface SharedParts {
   readonly knownPublishes: KnownPublishes | null;
 }
 
-/** `woke`: the gates of a tenant queue may have opened, or their closing time is known now. */
+/**
+ * `woke` is called when the gates of a tenant queue may have opened, or the time at which they open has become known.
+ */
 function createSharedParts(options: EngineOptions, woke: (tenantQueue: TenantQueue) => void): SharedParts {
   const { sharedState: state, store } = options;
   if (state === undefined) return { allowances: null, notes: null, knownPublishes: null };

@@ -5,7 +5,7 @@ import type { Clock, Timer } from "../ports/clock.ts";
  */
 export class ManualClock implements Clock {
   time = 1_800_000_000_000;
-  /** By how much the wall clock was set forward or back. */
+  /** The offset by which the test set the wall clock forward or back. */
   wallOffsetMs = 0;
   #timers: { at: number; callback: () => void }[] = [];
   readonly #deferred: (() => void)[] = [];

@@ -61,7 +61,7 @@ interface Step {
   readonly startedAt: number;
 }
 
-/** A round over a store with this many expired rows. Each row takes `rowMs` to remove. */
+/** Runs one round of upkeep over a store with this many expired rows. Removing a row takes `rowMs`. */
 async function round(
   rows: number,
   rowMs: (step: number) => number,

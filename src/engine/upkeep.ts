@@ -20,7 +20,7 @@ import type { WebhookLifecycle } from "./endpoint/webhook-lifecycle.ts";
 import type { RetentionOptions } from "./engine-options.ts";
 import type { FanOuts } from "./publish/fan-outs.ts";
 
-/** Housekeeping of problems, in steps. */
+/** The upkeep of problems, in small steps. */
 export class ProblemUpkeep {
   readonly #store: DeliveryProblemStore;
   readonly #watch: ProblemWatch;
@@ -30,12 +30,12 @@ export class ProblemUpkeep {
     this.#watch = watch;
   }
 
-  /** Loads problems found by other processes that may have served a webhook earlier. */
+  /** Loads open problems from the store, because another process may have served a webhook earlier and found them. */
   async reload(): Promise<void> {
     await this.#watch.load();
   }
 
-  /** Resolves problems that recovered and have not failed again since. */
+  /** Resolves problems whose webhooks recovered and have not failed again since. */
   async resolveQuiet({ now, limit }: ProblemStep): Promise<StepResult> {
     const { moves, ...step } = await this.#store.resolveQuiet({
       quietSince: now - resolvesAfterMs,
@@ -102,7 +102,7 @@ export class Upkeep {
    */
   #endedMs: number | null = null;
   #bringingNear: Promise<void> | null = null;
-  /** Delay until lanes have returned deliveries that are no longer due. */
+  /** Delays the correction of due times until lanes have had time to return deliveries that are no longer due. */
   readonly #giveBack: Alarm;
 
   constructor(options: UpkeepOptions) {
@@ -127,8 +127,8 @@ export class Upkeep {
   }
 
   /**
-   * Deliveries stored while this clock was ahead may be due too late. Leased deliveries are skipped, so lanes first get
-   * a moment to return those that are no longer due.
+   * Corrects due times after the clock was set back. Deliveries that were stored while this clock was ahead may be due
+   * too late. Leased deliveries are skipped, so lanes first get a moment to return those that are no longer due.
    */
   clockSetBack(): void {
     const { telemetry } = this.#options;
@@ -144,7 +144,10 @@ export class Upkeep {
     return this.#bringingNear;
   }
 
-  /** Any process may do this, so it does not matter whose clock was ahead, or which process leads. */
+  /**
+   * Restarts waits of endpoints and moves due times earlier. Any process may do this, so it does not matter whose clock
+   * was ahead or which process leads.
+   */
   async #walkDueTimes(): Promise<void> {
     const { store, clock, directory, dispatcher, states, telemetry } = this.#options;
     for (const endpoint of directory.all()) {
@@ -203,7 +206,7 @@ export class Upkeep {
       );
     }
     const { payloadMs, historyMs, auditMs = auditMsDefault } = this.#options.retention;
-    // History first, so that no body is removed from an event that is then deleted completely.
+    // History first. Otherwise the body of an event might be removed just before the whole event is deleted.
     await this.#repeat("history", (limit) =>
       store.forgetHistory({ createdBefore: clock.now() - historyMs, now: clock.now(), limit }),
     );
@@ -274,8 +277,8 @@ export class Upkeep {
   }
 
   /**
-   * Runs right after a webhook was deleted, in the same process. Upkeep rounds cancel the rest, including deliveries
-   * from publishers that have not seen the deletion yet.
+   * Cancels waiting deliveries of a webhook that this process has just deleted. Upkeep rounds cancel the rest,
+   * including deliveries from publishers that have not seen the deletion yet.
    */
   async cancelWaiting(webhookId: string): Promise<void> {
     const { store, clock, telemetry, countsEnds: isCounted } = this.#options;
@@ -290,7 +293,7 @@ export class Upkeep {
     }
   }
 
-  /** Returns the number of changed rows. */
+  /** Repeats a step until it finds no more rows. Returns the number of changed rows. */
   async #repeat(what: string, step: (limit: number) => Promise<StepResult>): Promise<number> {
     const { clock } = this.#options;
     let changed = 0;
@@ -325,7 +328,10 @@ export class Upkeep {
     }
   }
 
-  /** Deliveries expired in the store, and lanes may be waiting for one of them. */
+  /**
+   * Makes ordered lanes check for a new head. Deliveries expired in the store, and lanes may be waiting for one of
+   * them.
+   */
   #headsChanged(): void {
     for (const endpoint of this.#options.directory.all()) this.#options.dispatcher.headsChanged(endpoint);
   }
@@ -341,14 +347,17 @@ function horizons(directory: Directory): ReadonlyMap<string, number> {
   return ages;
 }
 
-/** Grows up to twofold while steps are fast, and shrinks immediately when one was slow. */
+/**
+ * The number of rows for the next step. It grows up to twofold after a fast step, and shrinks immediately after a slow
+ * one.
+ */
 function nextLimit(limit: number, tookMs: number): number {
   const fitting = Math.floor(limit * Math.min(2, stepMs / Math.max(tookMs, 1)));
   return Math.min(stepRowsMax, Math.max(stepRowsMin, fitting));
 }
 
 const auditMsDefault = 400 * 86_400_000;
-/** Retention of finished messages and published operational events. */
+/** How long finished messages and published operational events are kept. */
 const notificationsMs = 30 * 86_400_000;
 const stepRowsFirst = 50;
 const stepRowsMin = 10;
@@ -359,11 +368,11 @@ const pauseMs = 20;
 const pauseMsMax = 1_000;
 /** The pause after a step is this many times as long as the step. */
 const restShare = 4;
-/** A live process writes its statistics within a few seconds. */
+/** Age after which a writer counts as dead. A live process writes its statistics within a few seconds. */
 const silentWriterMs = 60_000;
 /** Delay between the end of an hour or a day and its rollup, in which its last minutes are written or recovered. */
 const settlingMs = 5 * 60_000;
-/** Much longer than lanes need to return deliveries. */
+/** How long lanes get to return deliveries. Much longer than they need. */
 const giveBackMs = 2_000;
 const firstRoundMs = 5_000;
 const roundMs = 60_000;

@@ -46,7 +46,7 @@ export interface ServicesOptions extends FeatureContext {
   /** External components that may be unavailable. */
   readonly watched?: Partial<Pick<AlertSources, "queue" | "sharedState">>;
   readonly schemaCompiler: SchemaCompiler;
-  /** Created before the engine, like the tenants, because it uses both for every event. */
+  /** Created before the engine, like the tenant directory, because the engine uses both for every event. */
   readonly schemas: SchemaRegistry;
   readonly adminKeyHash: string | null;
   /** Whether this process resumes unfinished work of other processes; always true when embedded. */
@@ -193,7 +193,7 @@ function createReadings({
   };
 }
 
-/** Null unless this process schedules: only schedulers evaluate rules. */
+/** Null if this process does not schedule, because only schedulers evaluate rules. */
 function createAlertWatch(options: ServicesOptions): AlertWatch | null {
   const { access, store, clock, tenants, telemetry, watched, schedules } = options;
   if (!schedules) return null;

@@ -12,7 +12,7 @@ import {
 } from "../resources/field.ts";
 import { rateLimitFields, type RateLimitInput } from "../resources/names.ts";
 
-/** `null` removes the limit; an omitted burst keeps its value. */
+/** Merges a rate limit. `null` removes the limit; an omitted burst keeps its value. */
 export function mergeRateLimit(
   base: RateLimitConfig | null,
   change: RateLimitInput | null | undefined,
@@ -37,8 +37,8 @@ export class ProblemList {
   }
 
   /**
-   * Fields that contradict each other; each of them is reported. `message` continues a sentence that starts with the
-   * field.
+   * Reports fields that contradict each other, with one problem per field. `message` continues a sentence that starts
+   * with the field.
    */
   contradiction(fields: readonly string[], message: string): void {
     for (const field of fields) this.add({ field, message });
@@ -52,7 +52,7 @@ export class ProblemList {
     throw new InvalidRequestError(`${what} is not valid: ${names.join(", ")}${more}`, this.#problems);
   }
 
-  /** The value if it is allowed; otherwise reports a problem and returns null. */
+  /** Returns the value if it is allowed. Otherwise, reports a problem and returns null. */
   oneOf<Choice extends string>(
     field: string,
     choice: { readonly value: unknown; readonly allowed: readonly Choice[] },
@@ -90,7 +90,7 @@ export function readFields<F extends Fields>(
   return read as InputOf<F>;
 }
 
-/** The valid input; throws if a field is not valid. `what` starts the sentence, such as `the pause`. */
+/** Returns the valid input; throws if a field is not valid. `what` starts the sentence, such as `the pause`. */
 export function validFields<F extends Fields>(fields: F, given: object, what: string): InputOf<F> {
   const problems = new ProblemList();
   const read = readFields(fields, given, problems);
@@ -98,7 +98,7 @@ export function validFields<F extends Fields>(fields: F, given: object, what: st
   return read;
 }
 
-/** The stored values of these fields: omitted ones have their defaults, or null without one. */
+/** The stored values of these fields. An omitted field gets its default, or null if it has no default. */
 export function withDefaults<F extends Fields>(fields: F, given: InputOf<F>): StoredOf<F> {
   const values = given as Readonly<Record<string, unknown>>;
   return Object.fromEntries(

@@ -101,7 +101,7 @@ export async function searchedPage<Row, Place = SearchPlace>(
   }
 }
 
-/** The next page starts after the last row of this page; rows read beyond it are read again. */
+/** The next page starts after the last row of this page. Later rows that were already read are read again. */
 function fullPage<Row, Place>(
   rows: readonly Row[],
   found: SearchPage<Row, Place>,
@@ -114,7 +114,7 @@ function fullPage<Row, Place>(
   return { rows, next, searchedTo: searching.createdAtOf(last), isComplete: true };
 }
 
-/** Throws InvalidRequestError with the field names of the library; the API has already validated its own. */
+/** Throws InvalidRequestError with the field names of the library. The API validates its requests before this call. */
 export function judgeFilters(fields: Fields, filters: object): void {
   const problems = new ProblemList();
   for (const [name, field] of Object.entries(fields)) {

@@ -83,7 +83,7 @@ export type {
   WaitingFor,
   WebhookInput,
 };
-/** What all services share. */
+/** Dependencies that all services share. */
 export interface FeatureContext {
   readonly access: EngineAccess;
   readonly store: Store;
@@ -95,7 +95,7 @@ export interface FeatureContext {
   readonly urlRules: UrlRules;
 }
 
-/** What a class offers to others, without its private members. */
+/** The public members of a class. */
 type Public<Class> = Pick<Class, keyof Class>;
 
 export type TenantService = Public<Tenants>;
@@ -154,7 +154,7 @@ export interface SearchHit {
   readonly matched: "id" | "idempotency_key" | "url" | "name" | "description";
 }
 
-/** Replays to the given webhooks, or to all that now subscribe to the event's type. */
+/** A replay of an event to the given webhooks, or to all webhooks that now subscribe to its type. */
 export type ReplayCommand = { readonly eventId: string } & InputOf<typeof replayFields>;
 
 /** Null means that the value is omitted. */
@@ -168,8 +168,9 @@ export interface EventListQuery extends EventFilters {
 
 /**
  * A webhook of the event's tenant. `reason` is null if the event was sent to the webhook. `other_type`: the webhook
- * does not subscribe to the type. `inactive`: it was not active, so its delivery was skipped. `made_later`: it was
- * created after the event. `changed_later`: it subscribed to the type after the event.
+ * does not subscribe to the type. `inactive`: the webhook was not active, so its delivery was skipped. `made_later`:
+ * the webhook was created after the event was published. `changed_later`: the webhook subscribed to the type after the
+ * event was published.
  */
 export interface EventMatch {
   readonly webhook: Webhook;
@@ -180,7 +181,7 @@ export interface EventMatch {
 
 export interface EventMatchPage {
   readonly rows: readonly EventMatch[];
-  /** Id of the last webhook of the page; null if it is the last page. */
+  /** Id of the last webhook of the page; null if this is the last page. */
   readonly next: string | null;
 }
 
@@ -197,12 +198,12 @@ export type WebhookFilters = {
 export interface WebhookListQuery extends WebhookFilters {
   readonly limit: number;
   readonly offset: number;
-  /** `next` of the previous page. */
+  /** The value of `next` from the previous page. */
   readonly after: string | null;
 }
 
 export interface RecoveryStarted {
-  /** Null if `dryRun` is set. */
+  /** Null if `dryRun` is set, because no operation was started. */
   readonly operation: BatchOperation | null;
   readonly count: number;
   /** The webhook, if its open circuit delays the retried deliveries. */
@@ -280,7 +281,7 @@ export type DeliveryPage = SearchedPage<ListedDelivery>;
 export type ChangeOperationCommand = { readonly id: string } & InputOf<typeof operationChangeFields>;
 
 export interface RetryBatchStarted {
-  /** Null if `dryRun` is set. */
+  /** Null if `dryRun` is set, because no operation was started. */
   readonly operation: BatchOperation | null;
   readonly count: number;
   /** Inactive webhooks of these dead letters. Retried deliveries wait until their webhook is active. */
@@ -314,9 +315,9 @@ export interface WebhookView {
   readonly clientCertificate: ClientCertificateView | null;
   /** The DNS record that the owner must publish for the method `dns`. */
   readonly dnsRecord: { readonly name: string; readonly value: string } | null;
-  /** `whsec_…` masked to its last four characters. */
+  /** `whsec_…`, masked except for the last four characters. */
   readonly secretHint: string | null;
-  /** End of a manual circuit opening (WDS-58); null if there is none. */
+  /** End of a manual circuit opening (WDS-58); null if the circuit was not opened manually. */
   readonly forcedOpenUntil: number | null;
 }
 
@@ -328,7 +329,7 @@ export interface ClientCertificateView {
   readonly fingerprint: string;
   /** Unix milliseconds. */
   readonly expiresAt: number;
-  /** Set if it has expired or expires within two weeks. */
+  /** Set if the certificate has expired or will expire within two weeks. */
   readonly warning: string | null;
 }
 
@@ -352,7 +353,7 @@ export interface WebhookHealthView {
   readonly circuit: CircuitSnapshot;
   readonly pausedUntil: number | null;
   readonly pauseReason: PauseReason | null;
-  /** What holds its deliveries now. */
+  /** The gates that currently hold its deliveries. */
   readonly gates: readonly DeliveryGate[];
   readonly inFlight: number;
   readonly stats: AttemptStats;
@@ -379,7 +380,7 @@ export type BulkDeliveriesCommand = InputOf<typeof retryDeliveriesFields>;
 export type DiscardCommand = InputOf<typeof discardFields>;
 
 export interface BulkStarted {
-  /** Null if `dryRun` is set. */
+  /** Null if `dryRun` is set, because no operation was started. */
   readonly operation: BatchOperation | null;
   /** Number of deliveries to process. */
   readonly count: number;
@@ -390,7 +391,7 @@ export interface BulkStarted {
   readonly excluded: ExclusionCounts;
   /** Webhooks whose open circuit delays deliveries that are sent again. */
   readonly openCircuits: readonly OpenCircuit[];
-  /** Its times are absolute. */
+  /** The selection with absolute times. */
   readonly selection: OperationSelection;
   readonly requestsPerSecond: number;
   /** Null if the count is not exact. */

@@ -5,7 +5,7 @@ import type { BatchOperation } from "../ports/store/operations.ts";
 import type { Scope } from "./services.ts";
 import { defaultTenantId, type TenantDirectory } from "./tenants/tenant-service.ts";
 
-/** For a caller, resources of other tenants do not exist. */
+/** Whether the caller may see resources of this tenant. For a caller, resources of other tenants do not exist. */
 export function isVisible(scope: Scope, tenantId: string | null): boolean {
   return scope.tenantId === null || scope.tenantId === tenantId;
 }
@@ -15,7 +15,10 @@ export function seesWebhook({ portal }: Scope, id: string): boolean {
   return portal === undefined || portal.webhookIds === null || portal.webhookIds.has(id);
 }
 
-/** Portal sessions see only recovery operations of webhooks that they may access. */
+/**
+ * Whether the caller may see an operation. Portal sessions see only recovery operations of webhooks that they may
+ * access.
+ */
 export function seesOperation(
   scope: Scope,
   { kind, selection }: Pick<BatchOperation, "kind" | "selection">,
@@ -26,8 +29,8 @@ export function seesOperation(
 }
 
 /**
- * The requested webhooks, or all if null, limited to those that the caller may see. A result of null means all
- * webhooks. Throws `not_found` if there are none.
+ * The requested webhooks that the caller may see. If the request is null, all webhooks are requested; a result of null
+ * means all webhooks. Throws `not_found` if the caller may see none of the requested webhooks.
  */
 export function seenWebhooks(
   { portal }: Scope,
@@ -43,7 +46,7 @@ export function seenWebhooks(
   return seen;
 }
 
-/** Throws `forbidden` for a session that is limited to some webhooks of its tenant. */
+/** Requires access to all webhooks of the tenant. Throws `forbidden` for a session that is limited to some of them. */
 export function requireWholeTenant({ portal }: Scope): void {
   if ((portal?.webhookIds ?? null) === null) return;
   throw new PosthornError("forbidden", "this session is limited to some webhooks and cannot create others");

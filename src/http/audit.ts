@@ -11,7 +11,7 @@ import type { Schema } from "../resources/schema.ts";
 import type { Answer, AuditedAction, Call, Route } from "./route.ts";
 import { plainAddress } from "./serve-inbound.ts";
 
-/** Shown in place of a value that is never shown. */
+/** Placeholder for values that are never shown. */
 const masked = "…";
 /** Maximum size of one field as JSON. Longer fields are replaced by their length. */
 const bytesMax = 1_024;
@@ -25,7 +25,7 @@ const secretName =
 /** Names that match the pattern above but do not contain a secret. */
 const plainName = /_url$|^idempotency_key$|^signature_(schemes?|header)|^has_/i;
 
-/** The parts of a JSON Schema through which a value is reached. */
+/** The parts of a JSON Schema that lead to the schemas of nested values. */
 interface Described {
   readonly writeOnly?: boolean;
   readonly "x-open-members"?: readonly string[];
@@ -91,7 +91,7 @@ function variantsOf(schema: Described): readonly Described[] {
   return [schema, ...[...anyOf, ...oneOf, ...allOf].flatMap(variantsOf)];
 }
 
-/** Keeps the names in an object: the names of headers are not secret. */
+/** Keeps the member names of an object, because header names are not secret. */
 function maskedWhole(value: unknown, openMembers: readonly string[] = []): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return masked;
   return Object.fromEntries(
@@ -107,7 +107,7 @@ function shortened(value: unknown): unknown {
   return text !== undefined && text.length > bytesMax ? `… (${text.length} characters)` : value;
 }
 
-// The audit log: each mutating route declares how it is recorded, and dispatch.ts uses this module to record it.
+// The audit log. Each mutating route declares how its changes are recorded; dispatch.ts records them with this module.
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -196,7 +196,7 @@ class Trail implements AuditTrail {
     this.#record = record;
   }
 
-  /** Only the first change of a call is recorded; its side effects get no rows. */
+  /** Returns the audit record for a change. Only the first change of a call is recorded; its side effects are not. */
   take(target?: AuditedTarget): AuditRecord | undefined {
     if (this.isWritten) return undefined;
     this.isWritten = true;
@@ -212,7 +212,10 @@ class Trail implements AuditTrail {
   }
 }
 
-/** Errors are ignored here; the handler reports missing and forbidden resources. */
+/**
+ * Returns the resource before the change; null if it cannot be read. Errors are ignored here, because the handler
+ * reports missing and forbidden resources.
+ */
 async function jsonBefore({ before }: AuditedAction, call: Call): Promise<Json | null> {
   if (before === undefined) return null;
   try {
@@ -222,7 +225,7 @@ async function jsonBefore({ before }: AuditedAction, call: Call): Promise<Json |
   }
 }
 
-/** Dual-stack sockets report IPv4 addresses in IPv6 form. */
+/** Returns the IP address of the caller. Dual-stack sockets report IPv4 addresses in IPv6 form. */
 function addressOf({ connection }: Call): string | null {
   return connection.remoteAddress === undefined ? null : plainAddress(connection.remoteAddress);
 }
@@ -243,7 +246,7 @@ function targetOf(
   return { id: typeof id === "string" ? id : "", tenantId: typeof tenantId === "string" ? tenantId : null };
 }
 
-/** The fields set by the body and by the route that differ from the previous values. */
+/** The fields that the body or the route sets to a value different from the previous one. */
 function changesOf(
   { sets, removes }: AuditedAction,
   call: Call,

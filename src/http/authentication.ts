@@ -42,7 +42,7 @@ export class UnauthenticatedError extends PosthornError {
   }
 }
 
-/** The principal of a call. If the call was not made with a key, also its dashboard session. */
+/** The principal of a call and, if the call was made without a key, its dashboard session. */
 export interface Caller {
   readonly principal: Principal;
   readonly session: Session | null;
@@ -76,7 +76,7 @@ export function portalToken(headers: IncomingHttpHeaders): string | null {
   return presented?.startsWith(portalTokenPrefix) === true ? presented : null;
 }
 
-/** The customer with this token. Rejects with UnauthenticatedError. */
+/** Returns the customer with this token. Rejects with UnauthenticatedError if the token is not valid. */
 export async function authenticateCustomer(
   token: string,
   portalSessions: Pick<PortalSessionService, "holderOf">,
@@ -234,7 +234,10 @@ export interface AnswerFields {
 
 export const unknownKeysPerMinute = 600;
 const wrongLoginsPerMinute = 5;
-/** Higher than the limit for logins, because many customers may share one address, and a code has 256 bits. */
+/**
+ * Higher than the limit for logins, because many customers may share one address, and a code of 256 bits cannot be
+ * guessed.
+ */
 const wrongCodesPerMinute = 60;
 /** Limits the memory that an attacker with many addresses can use; further addresses share one bucket. */
 export const addressesMax = 10_000;
@@ -338,7 +341,7 @@ export class CallLimits {
     this.#take(this.#wrongCodes, [clientNetwork(address)], answer);
   }
 
-  /** Reports the quota only beyond the limit unless `isReported`. */
+  /** Reports the quota only if `isReported` is set or the limit is exceeded. */
   #take(list: LimitList, ids: readonly string[], answer: AnswerFields, isReported = false): void {
     if (list.limits.length === 0) return;
     const now = this.#clock.monotonicMs();
@@ -400,7 +403,7 @@ class Limit {
   readonly perMinute: number;
   readonly what: string;
   readonly #burst: number;
-  /** Position, among the ids of the call, of the id that is the key of this limit. */
+  /** Index, among the ids of a call, of the id to which this limit applies. */
   readonly place: number;
   readonly #bucketsMax: number;
   readonly #buckets = new Map<string, RateBucket>();

@@ -21,7 +21,7 @@ function scene(rates: Partial<CallRates> = {}) {
     clock,
     metrics: { apiCallLimited: (limit) => void limited.push(limit) },
   });
-  /** The response headers, and the seconds to wait if the call was refused. */
+  /** Makes a call. Returns the response headers and, if the call was refused, the seconds to wait. */
   const attempt = (work: (answer: { setHeader(name: string, value: string): void }) => void) => {
     const fields: Record<string, string> = {};
     try {
@@ -106,7 +106,7 @@ test("unknown keys are counted by address, in bounded memory", () => {
   assert.equal(unknown("192.0.2.1").waitSeconds, 1);
   assert.deepEqual(limited, ["unknown_key"]);
   for (let count = 0; count < addressesMax - 1; count += 1) assert.equal(unknown(`a${count}`).waitSeconds, 0);
-  // From now on, all new addresses share one bucket.
+  // From here on, addresses that were not seen before share one bucket.
   for (let count = 0; count < unknownKeysPerMinute; count += 1)
     assert.equal(unknown(`b${count}`).waitSeconds, 0);
   assert.equal(unknown("c").waitSeconds, 1);

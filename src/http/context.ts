@@ -23,7 +23,7 @@ export interface ApiOptions {
   readonly trustedProxies?: readonly string[];
   /** Handles inbound requests on the address of the API. */
   readonly takesInbound?: boolean;
-  /** Documents that need no service, such as a plain list. */
+  /** Used only for idempotency keys. Routes use the services. */
   readonly store: Store;
   /** Seals stored responses that contain a secret. */
   readonly secretBox: SecretBox;
@@ -113,7 +113,10 @@ export interface ApiTimeouts {
 export interface ApiLimits {
   /** Maximum size of the rendered payload. Services enforce it; here it limits how much of a body is read. */
   readonly payloadBytesMax: number;
-  /** Maximum number of open connections; further connections are closed immediately. */
+  /**
+   * Maximum number of open connections. At the limit, a new connection replaces another one or is rejected; see
+   * `HeldConnections`.
+   */
   readonly connectionsMax: number;
 }
 
@@ -125,7 +128,7 @@ export interface Readiness {
    * `queue_unavailable`, `shared_state_unavailable` and `local_shortage` may also be listed while the process is ready.
    */
   readonly reasons: readonly string[];
-  /** Sentences that explain reasons for which an operator has to act. */
+  /** Explains each reason that requires an operator to act. */
   readonly details: readonly string[];
 }
 

@@ -22,7 +22,7 @@ import {
 } from "./dashboard-sessions.ts";
 
 const noStore = { "cache-control": "no-store" };
-/** Used for limits that are reported only in errors. */
+/** Ignores headers, because these limits are reported only in errors. */
 const untold = { setHeader: () => {} };
 
 interface SessionRoutesOptions extends ApiOptions {

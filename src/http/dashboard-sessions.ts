@@ -93,9 +93,9 @@ function splitOnce(pair: string): [string, string] {
 }
 
 // Dashboard sessions. A session is a sealed token that contains the hash of the API key with which it was opened. Any
-// process with the master key can read it without querying the store, and it ends when its key ends. Each process keeps
-// a small amount of state in memory that it can afford to lose: one-time codes, which only the process that created
-// them accepts, and sessions that were ended early.
+// process with the master key can read the token without querying the store. The session ends when its API key ends.
+// Each process keeps a small amount of state in memory that it can afford to lose: one-time codes, which only the
+// process that created them accepts, and sessions that were ended early.
 
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
@@ -119,7 +119,7 @@ interface SessionsOptions {
 /** A dashboard login. */
 export interface Session {
   readonly id: string;
-  /** `hashOf` the API key. */
+  /** The result of `hashOf` for the API key. */
   readonly keyHash: string;
   /** Unix milliseconds. */
   readonly endsAt: number;
@@ -134,7 +134,7 @@ export interface OpenSession {
 
 export class Sessions {
   readonly #options: SessionsOptions;
-  /** Hash and expiry of the API key's session code, keyed by code. */
+  /** Hash of the API key, and expiry of its one-time code, keyed by code. */
   readonly #codes = new Map<string, { readonly keyHash: string; readonly endsAt: number }>();
   /** Ids of sessions that were ended early, until their regular expiry. */
   readonly #ended = new Map<string, number>();
@@ -184,7 +184,7 @@ export class Sessions {
   }
 
   /**
-   * The session extended by an hour because of activity by a person; null if the current session was renewed recently.
+   * Returns the session, extended by an hour because of activity by a person; null if the session was renewed recently.
    */
   renewed(session: Session): Session | null {
     const idleUntil = Math.min(session.endsAt, this.#options.clock.now() + idleMsMax);

@@ -223,7 +223,10 @@ function createCallReader(
   };
 }
 
-/** The error reveals nothing, because it does not depend on whether that tenant exists. */
+/**
+ * Rejects the id of another tenant. The error reveals nothing, because it does not depend on whether that tenant
+ * exists.
+ */
 function refuseForeignTenant({ tenantId }: Principal, query: unknown): void {
   const asked = (query as { readonly tenant_id?: unknown }).tenant_id;
   if (tenantId === null || asked === undefined || asked === tenantId) return;
@@ -275,8 +278,8 @@ function tooLarge(bytesMax: number): PosthornError {
 
 /**
  * Memory for request bodies in flight, shared by all callers. Without a limit, a caller could fill the process by
- * sending many bodies and finishing none. A caller may take more only while it holds less than what remains. One caller
- * can therefore hold at most half, and another caller can always get memory.
+ * sending many bodies and finishing none. A caller may reserve more only while its share is smaller than the remaining
+ * memory. One caller can therefore hold no more than half, and another caller can always get memory.
  */
 export class BodyMemory {
   readonly #bytesMax: number;
@@ -327,8 +330,8 @@ export interface BodyBounds {
 const countedFrom = 16 * 1024;
 
 /**
- * Calls back exactly once. If the limit is exceeded, calls back immediately with the symbol, so that the response can
- * be sent.
+ * Calls back exactly once. If the limit is exceeded, calls back immediately with `bodyTooLarge`, so that the response
+ * can be sent.
  */
 export function readBody(
   payload: IncomingMessage,
@@ -368,7 +371,7 @@ export function readBody(
   payload.on("data", onData);
   payload.on("end", onEnd);
   payload.on("error", () => {
-    // The client is gone, and a client that closes the connection is not a server error.
+    // The client closed the connection, which is not a server error.
     if (!isDone) finish(new InvalidRequestError("The body ended too early.", []));
   });
 }

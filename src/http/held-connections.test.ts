@@ -79,7 +79,7 @@ test("if all connections are busy, probes are answered and other requests are re
   assert.equal(await ask("/livez"), ok);
   assert.equal(await ask("/readyz?verbose"), ok);
   assert.equal(await ask("/v1/events"), "HTTP/1.1 503 Service Unavailable");
-  // Silent connections in the slots reserved for probes do not block probes.
+  // Clients that occupy the slots reserved for probes without sending anything do not block probes.
   for (let n = 0; n < 40; n += 1) await open();
   assert.equal(await ask("/livez"), ok);
   for (const end of hanging) end();

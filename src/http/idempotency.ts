@@ -22,7 +22,7 @@ const settleMs = 500;
 /** If there are more than this, the oldest claims are left to expire. Many calls may be affected by one outage. */
 const unsettledMax = 10_000;
 
-/** Outcome of a call: its response, or null if it had no effect. */
+/** Outcome of a call: its response, or null if the call had no effect. */
 type End = { readonly status: number; readonly body: string } | null;
 
 /** An outcome that is not stored yet. */
@@ -65,7 +65,7 @@ export class IdempotencyClaims {
   async begin(
     call: Pick<IdempotentRequest, "scope" | "key" | "fingerprint">,
   ): Promise<ClaimedKey | Exclude<IdempotencyState, { kind: "claimed" }>> {
-    // A repeat of a call whose outcome an outage left unstored: store that outcome first.
+    // An outage may have left the outcome of the first call unstored. Store it before its repeat claims the key.
     if (this.#isUnsettled(call)) await this.#settle();
     const { scope, key, fingerprint } = call;
     const claim = { scope, key, claimToken: `${this.#process}.${++this.#calls}` };
@@ -105,7 +105,7 @@ export class IdempotencyClaims {
     }
   }
 
-  /** Attempts once more to write outstanding outcomes; claims that cannot be written expire. */
+  /** Tries once more to write outstanding outcomes. Claims whose outcome cannot be written expire. */
   async close(): Promise<void> {
     await this.#loop.stop();
     await this.#settle().catch(() => undefined);
@@ -127,7 +127,9 @@ export class IdempotencyClaims {
     return end === null ? this.#store.abandon(claim) : this.#store.finish({ ...claim, ...end });
   }
 
-  /** Runs sequentially; concurrent callers share the same run. Rejects if the store cannot write. */
+  /**
+   * Writes outstanding outcomes sequentially; concurrent callers share the same run. Rejects if the store cannot write.
+   */
   #settle(): Promise<void> {
     this.#settling ??= this.#settleAll().finally(() => {
       this.#settling = null;
@@ -161,7 +163,10 @@ export class IdempotencyClaims {
     }
   }
 
-  /** Skips recent claims: most of their time remains, and nearly all calls end within it. */
+  /**
+   * Renews the claims of running calls. Skips recent claims: most of their time remains, and nearly all calls end
+   * within it.
+   */
   async #renew(): Promise<void> {
     const since = this.#clock.monotonicMs() - renewMs / 2;
     const claims = [...this.#running].filter(([, begun]) => begun <= since).map(([claim]) => claim);
@@ -172,8 +177,8 @@ export class IdempotencyClaims {
 const processBytes = 12;
 
 // `Idempotency-Key` on every POST (IDK-13 to IDK-30). A key belongs to the API key and the route with which it was
-// sent. The first request is executed. A repeat gets the response of the first request, 409 while that is running, or
-// 422 if it is a different request.
+// sent. The first request is executed. A repeat gets the response of the first request, 409 while the first request is
+// running, or 422 if it is a different request.
 
 interface IdempotentRequest {
   /** Identifies the API key and the route. */

@@ -124,7 +124,7 @@ function partOf(schema: Shape, value: unknown): unknown {
   return json;
 }
 
-/** The parts of a JSON Schema through which a value is reached. */
+/** The parts of a JSON Schema that lead to the schemas of nested values. */
 interface Shape {
   readonly format?: string;
   readonly properties?: Readonly<Record<string, Shape>>;

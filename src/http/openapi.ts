@@ -230,7 +230,7 @@ function hoist(schema: unknown, components: Components): unknown {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** `title` may also be the name of a property. */
+/** Whether the object is a schema. A `title` does not prove this, because it may also be the name of a property. */
 function isSchema(value: object): boolean {
   return "type" in value || "anyOf" in value;
 }
@@ -251,7 +251,7 @@ function copy(schema: object, components: Components): JsonObject {
   };
 }
 
-/** Properties may have any name, including those of keywords. */
+/** Copies the schemas of properties, which may have any name, including those of keywords. */
 function hoistEach(properties: object, components: Components): JsonObject {
   return Object.fromEntries(
     Object.entries(properties).map(([name, schema]) => [name, hoist(schema, components)]),

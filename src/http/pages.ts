@@ -43,7 +43,7 @@ interface SentFile extends DashboardFile {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** An asset, or for every other path the document. The script of the document selects the page. */
+/** Returns an asset, or the document for every other path. The document's script selects the page. */
 function fileAt(
   files: ReadonlyMap<string, DashboardFile>,
   path: string,
@@ -58,7 +58,10 @@ function fileAt(
   return { ...file, body: Buffer.from(text), headers: pageHeaders };
 }
 
-/** The document refers to its files relative to the root of all pages, so it works below any proxy prefix. */
+/**
+ * Adapts the document's file references to the depth of its address. They are relative to the root of all pages, so the
+ * document works below any proxy prefix.
+ */
 function atDepth(text: string, path: string): string {
   const depth = path.split("/").length - 1;
   return text.replaceAll('"./assets/', `"${depth === 0 ? "./" : "../".repeat(depth)}assets/`);
@@ -190,7 +193,7 @@ async function filesOf({ portal, log }: PortalOptions, reply: FastifyReply) {
   }
 }
 
-/** Other sites use this file under an address without a version, so it is cached only briefly. */
+/** Sends the embed script. Other sites use it under an address without a version, so it is cached only briefly. */
 async function sendEmbed(
   options: PortalOptions,
   request: FastifyRequest,
@@ -212,7 +215,10 @@ async function framersOf({ services }: PortalOptions, request: FastifyRequest): 
   return services.portalLooks.framers(await sessionOf(services, request));
 }
 
-/** The session id is not a secret: it reveals only the theme, which its customer sees anyway. */
+/**
+ * Returns the session that the query names; null if it does not exist. The session id is not a secret: it reveals only
+ * the theme, which the customer sees anyway.
+ */
 async function sessionOf(
   { portalSessions }: ApiOptions["services"],
   request: FastifyRequest,
@@ -225,7 +231,7 @@ async function sessionOf(
   });
 }
 
-/** The address contains the version of the theme, so the response is immutable. */
+/** Sends the theme. The address contains the version of the theme, so the response is immutable. */
 async function sendTheme(
   { services }: PortalOptions,
   request: FastifyRequest,

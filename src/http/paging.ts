@@ -48,7 +48,8 @@ export function createCursorCodec(key: Uint8Array): CursorCodec {
     encode: (listing, position) => {
       const context = contextOf(listing);
       const plain = JSON.stringify(position);
-      // Derived from the whole input: equal input gives the same cursor, different input a different nonce.
+      // The nonce is derived from the whole input: equal inputs give the same cursor, and different inputs give
+      // different nonces.
       const nonce = createHmac("sha256", nonceKey).update(context).update("\0").update(plain).digest();
       const cipher = createCipheriv("aes-256-gcm", encryptionKey, nonce.subarray(0, nonceBytes));
       cipher.setAAD(Buffer.from(context));

@@ -14,7 +14,7 @@ type Json = Record<string, unknown>;
 type Eventual<Value> = Value | Promise<Value>;
 export type PlainCall = Call<Readonly<Record<string, string>>, { readonly tenant_id?: string }>;
 
-/** Who may call a route. The other fields replace wording and errors that do not follow from the resource. */
+/** Who may call a route, and wording and errors that do not follow from the resource. */
 interface Terms {
   readonly access: Access;
   readonly capability?: PortalCapability;
@@ -28,7 +28,7 @@ interface Terms {
   readonly body?: Pick<Route, "bodyBytesMax" | "bodyBounds">;
 }
 
-/** Of a route that is not one of the plain ones. */
+/** Terms of a route other than the standard ones. */
 interface ActionTerms<Taken extends Fields>
   extends Omit<Terms, "access" | "body">,
     Pick<Route, "isTest" | "answerIsSecret" | "audit" | "body" | "bodyOptional"> {
@@ -38,13 +38,13 @@ interface ActionTerms<Taken extends Fields>
   readonly answer: string;
   /** Defaults to POST. */
   readonly method?: Method;
-  /** Behind the path of the resource; defaults to the verb. */
+  /** Path below that of the resource; defaults to the verb. */
   readonly place?: string;
-  /** The fields of `body`; without both, the body is empty and optional. */
+  /** The fields of the body. If neither this nor `body` is given, the body must be empty and may be omitted. */
   readonly takes?: Taken;
   /** Defaults to 200. */
   readonly status?: 200 | 202;
-  /** Defaults to that of the resource. */
+  /** Defaults to the schema of the resource. */
   readonly schema?: Schema;
 }
 
@@ -63,7 +63,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
   readonly #show: (found: Found) => Eventual<Json>;
   readonly #showPage: ShowPage<Found>;
 
-  /** `showPage` is for rows that require a common query, or that show more in a list. */
+  /** `showPage` is for rows that share a query, or that show additional fields in a list. */
   constructor(
     resource: Resource<Input>,
     find: Find<Found>,
@@ -145,7 +145,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
     });
   }
 
-  /** `extra` contains data that the audit log needs in addition to what is shown. */
+  /** `extra` returns data that the audit log needs in addition to the shown fields. */
   put(
     terms: Terms,
     put: (
@@ -224,7 +224,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
     });
   }
 
-  /** Another route of one of them, such as `POST /v1/webhooks/{id}/pause`. */
+  /** Another route of a single resource, such as `POST /v1/webhooks/{id}/pause`. */
   action<Taken extends Fields = typeof noFields>(
     verb: string,
     terms: ActionTerms<Taken>,
@@ -266,7 +266,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
     return this.#show(await this.#find(scope, key, query?.tenant_id ?? null));
   };
 
-  /** The body, unless a customer set a field that only the tenant may set. */
+  /** Returns the body. Throws if a customer set a field that only the tenant may set. */
   permitted(scope: Scope, body: unknown): unknown {
     if (scope.portal === undefined) return body;
     const { customerFields } = this.#resource;

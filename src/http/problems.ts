@@ -39,7 +39,10 @@ function describe(error: ErrorObject): FieldError | null {
   return { field: clip(placeOf(error, path)), message: boundOf(error) ?? messageOf(error) };
 }
 
-/** Some keywords report the object or list although one of its members is invalid. */
+/**
+ * Returns the path of the invalid value. Some keywords report the object or list although one of its members is
+ * invalid.
+ */
 function placeOf({ keyword, params }: ErrorObject, path: string): string {
   const { missingProperty, additionalProperty, propertyName, i, j } = params as Record<string, unknown>;
   // Which of the two indexes comes first depends on the type of the items.

@@ -155,7 +155,7 @@ interface TypedRawForm<Q extends Schema> extends Omit<RawForm, "query" | "handle
   handle(call: Call<unknown, Static<Q>, RawContent>): Promise<Answer>;
 }
 
-/** As {@link defineRoute}, for the second form of a route. */
+/** Like {@link defineRoute}, but for the second form of a route. */
 export function defineRawForm<Q extends Schema>(form: TypedRawForm<Q>): RawForm {
   return form;
 }

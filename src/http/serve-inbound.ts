@@ -19,7 +19,7 @@ import { foreignHeaders } from "./foreign-answer.ts";
 /** All inbound addresses are routed here, so that the router cannot refuse one before it is in the request log. */
 const inboundRoute = "/in/";
 
-/** Fastify's `rewriteUrl`; the handler reads `originalUrl`. */
+/** Implements Fastify's `rewriteUrl`; the handler reads `originalUrl`. */
 export function routedInbound(url: string, basePath: string): string | null {
   return inboundPath(url, basePath) === null ? null : inboundRoute;
 }
@@ -33,7 +33,8 @@ function inboundPath(url: string, basePath: string): string | null {
 }
 
 /**
- * Registers the methods that Fastify does not route by default: they are answered with 405 and logged like any other.
+ * Registers the methods that Fastify does not route by default. Their requests are answered with 405 and logged like
+ * all others.
  */
 export function takeEveryMethod(app: FastifyInstance): void {
   for (const method of METHODS)
@@ -79,7 +80,7 @@ export function serveInbound(app: FastifyInstance, options: ApiOptions, memory: 
   });
 }
 
-/** The request data from the connection. */
+/** The data of a request that is available from its head and its connection. */
 interface RawHead extends Pick<InboundHead, "method" | "url" | "rawHeaders"> {
   readonly peer: string | undefined;
 }
@@ -225,7 +226,7 @@ function writeInbound(raw: ServerResponse, method: string, answer: InboundAnswer
   raw.end(method === "HEAD" || !hasContent ? undefined : bytes);
 }
 
-/** The address of a sender: that of the connection, or the one that trusted proxies report in `X-Forwarded-For`. */
+/** The IP address of a sender: that of the connection, or the one that trusted proxies report in `X-Forwarded-For`. */
 
 type ClientAddressReader = (peer: string | undefined, rawHeaders: readonly string[]) => string;
 
@@ -295,7 +296,10 @@ type ClientCertificateReader = (
 
 const valueLengthMax = 16_384;
 
-/** The header is ignored if it does not come from a trusted proxy, because a sender could have written it. */
+/**
+ * Reads the certificate from the header. The header is ignored if it does not come from a trusted proxy, because a
+ * sender could have written it.
+ */
 export function clientCertificateReader(source: ClientCertificateSource): ClientCertificateReader {
   const header = source.header.toLowerCase();
   const trusted = blocksOf(source.trustedProxies);
@@ -303,7 +307,7 @@ export function clientCertificateReader(source: ClientCertificateSource): Client
     if (!isTrusted(trusted, peer)) return null;
     const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === header);
     const [value] = values;
-    // If there are two values, one could come from the sender and have been left in place by the proxy.
+    // If the header has two values, the proxy may have left one in place that the sender wrote.
     if (value === undefined || values.length > 1 || value.length > valueLengthMax) return null;
     return readCertificate(value.trim());
   };
@@ -330,7 +334,8 @@ const member = /([A-Za-z]+)=("(?:[^"\\]|\\.)*"|[^;,"=]*)/;
 const oneElement = new RegExp(`^${member.source}(?:;${member.source})*$`);
 
 /**
- * `By=…;Hash=…;Cert="…"`. With several elements or a repeated hash, the value set by the proxy cannot be identified.
+ * Reads `By=…;Hash=…;Cert="…"`. With several elements or a repeated hash, the value set by the proxy cannot be
+ * identified.
  */
 function fromElement(value: string): ClientCertificateSeen | null {
   if (!oneElement.test(value)) return null;

@@ -44,7 +44,7 @@ export type { ApiOptions, DashboardFile, Readiness } from "./context.ts";
 export interface Api {
   /** Port 0 selects a free port. */
   listen(host: string, port: number): Promise<{ readonly url: string }>;
-  /** From now on, each response closes its connection, so that clients reconnect elsewhere. */
+  /** After this call, each response closes its connection, so that clients reconnect elsewhere. */
   drain(): void;
   /** Stops accepting connections, lets running requests finish for `graceMs`, then aborts them. Idempotent. */
   close(graceMs: number): Promise<void>;
@@ -79,7 +79,7 @@ export function createApi(options: ApiOptions): Promise<Api> {
   return createFrom(options, createRoutes(options, streams), redirects, streams);
 }
 
-/** Redirects for addresses that people enter by typing. They are relative, so that a proxy prefix is kept. */
+/** Redirects for URLs that people type. They are relative, so that a proxy prefix is kept. */
 const pageRedirects: Readonly<Record<string, string>> = { "/": "docs", "/docs/": "../docs", "/v1/": "../v1" };
 
 /** Handles only inbound requests, so that the API can be on a different address. */
@@ -170,7 +170,7 @@ function createServer(options: ApiOptions, routes: readonly Route[], bodies: Bod
       headersTimeout: timeouts.headersTimeoutMs,
       connectionsCheckingInterval: timeouts.checkIntervalMs,
       maxHeaderSize,
-      // Node would send its own error without a body.
+      // Otherwise, Node would send its own error without a body.
       requireHostHeader: false,
     },
     frameworkErrors: (error, request, reply) => send(reply, renderError(error, log, request.id, basePath)),
@@ -220,7 +220,7 @@ function refuseBeyondLimit(app: FastifyInstance, { limits, clock }: ApiOptions):
   });
 }
 
-/** A proxy may forward the prefix. Requests without it, such as probes, are served too. */
+/** Removes the prefix, which a proxy may forward. Requests without it, such as probes, are served too. */
 function withoutBase(url: string, basePath: string): string {
   if (basePath === "" || !url.startsWith(basePath)) return url;
   const rest = url.slice(basePath.length);
@@ -251,7 +251,7 @@ function hasHead({ method, changesByGet, isStream }: Route): boolean {
   return method === "GET" && changesByGet !== true && isStream !== true;
 }
 
-/** Registered in a separate Fastify context, whose parser accepts every media type and discards the body. */
+/** Registers the route in a separate Fastify context, whose parser accepts every media type and discards the body. */
 function registerWithoutBody(app: FastifyInstance, route: Route, parts: RouteParts): void {
   void app.register((child, _, done) => {
     child.removeAllContentTypeParsers();

@@ -286,7 +286,7 @@ describe("stopping a loop", () => {
   });
 });
 
-/** Whether it resolves within the current turn of the event loop. */
+/** Whether the promise resolves within the current turn of the event loop. */
 async function isAtOnce(work: Promise<void>): Promise<boolean> {
   let isDone = false;
   void work.then(() => (isDone = true));

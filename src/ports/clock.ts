@@ -1,6 +1,6 @@
 /**
- * Time for the engine. Stored times come from the wall clock and durations from the monotonic clock, because the wall
- * clock may jump.
+ * The clock of the engine. Stored times come from the wall clock and durations from the monotonic clock, because the
+ * wall clock may jump.
  */
 export interface Clock {
   /** Unix milliseconds. May step backwards or forwards. */
@@ -15,7 +15,7 @@ export interface Clock {
 
 /** A scheduled callback that has not run yet. */
 export interface Timer {
-  /** Safe to call twice, and after the timer has fired. */
+  /** Safe to call twice, and safe to call after the timer has fired. */
   cancel(): void;
 }
 
@@ -25,7 +25,7 @@ interface Deadline {
   readonly timeoutMs: number;
 }
 
-/** A deadline that causes a rejection when it is missed. */
+/** A deadline that rejects when it is missed. */
 interface StrictDeadline extends Deadline {
   readonly overdue: () => Error;
 }
@@ -35,7 +35,7 @@ interface StrictDeadline extends Deadline {
  * passed on. The work itself continues after the deadline, but its result or rejection is ignored.
  */
 export function withDeadline<Result>(work: Promise<Result>, deadline: StrictDeadline): Promise<Result>;
-/** The same, but resolves to null if `work` takes too long. */
+/** Like the first overload, but resolves to null if `work` takes too long. */
 export function withDeadline<Result>(work: Promise<Result>, deadline: Deadline): Promise<Result | null>;
 /** The implementation of both overloads. */
 export async function withDeadline<Result>(
@@ -94,20 +94,20 @@ export class Alarm {
 export interface LoopOptions {
   readonly clock: Pick<Clock, "schedule" | "monotonicMs">;
   readonly round: () => Promise<void>;
-  /** Pause after a timed round, which took `tookMs`. If omitted, rounds run only on request. */
+  /** Pause after a timed round; `tookMs` is the duration of the round. If omitted, rounds run only on request. */
   readonly pauseMs?: (tookMs: number) => number;
   /** Called when a round rejected. The loop continues as after any other round. */
   readonly failed: (error: unknown) => void;
 }
 
 /**
- * Runs rounds one at a time: after a pause, and on request. All requests during a round share one further round,
- * because the running one may have missed the cause of the request.
+ * Runs rounds one at a time: after a pause, and on request. All requests made during a round share one further round,
+ * because the running round may have missed their cause.
  */
 export class Loop {
   readonly #options: LoopOptions;
   readonly #alarm: Alarm;
-  /** When the running timer ends. */
+  /** When the timer that is set will fire. */
   #dueAtMs = Number.POSITIVE_INFINITY;
   #running: Promise<void> | null = null;
   #isAsked = false;
@@ -118,7 +118,7 @@ export class Loop {
     this.#alarm = new Alarm(options.clock);
   }
 
-  /** Long rounds check this in between. */
+  /** Whether the loop has been stopped. Long rounds check this between their steps. */
   get isStopped(): boolean {
     return this.#isStopped;
   }
@@ -134,8 +134,8 @@ export class Loop {
   }
 
   /**
-   * Runs a round immediately, or one more after the current one. The timer is unchanged. Resolves when the round has
-   * ended, even if it failed, and immediately after a stop.
+   * Runs a round immediately, or another one after the current round. Does not change the timer. Resolves when the
+   * requested round has ended, even if it failed, and immediately if the loop is stopped.
    */
   run(): Promise<void> {
     if (this.#isStopped) return Promise.resolve();
@@ -176,15 +176,15 @@ export class Loop {
         failed(error);
       }
     }
-    // Reset immediately, because a caller in between would wait for a round that never begins.
+    // Reset immediately. Otherwise, the next caller could wait for a round that never begins.
     this.#running = null;
   }
 }
 
 /**
- * Keeps one request from blocking the event loop. After a few milliseconds of work it yields to the loop, and after
- * each transaction's worth of rows it waits for the store. Requests therefore alternate in their use of the store, and
- * a batch of a million deliveries holds only a few thousand of them in memory.
+ * Keeps one request from blocking the event loop. After a few milliseconds of work, the request yields to the event
+ * loop. After as many rows as one transaction can hold, it waits for the store. Requests therefore alternate in their
+ * use of the store, and a batch of a million deliveries holds only a few thousand of them in memory.
  */
 export class RequestPace {
   readonly #clock: Clock;
@@ -221,7 +221,7 @@ const turnMs = 8;
 /** Maximum number of rows that one request may have pending in the store. */
 const requestRowsMax = 2_048;
 
-/** The cost limit of one search: the number of rows scanned, and the time. */
+/** The limit of one search: how many rows it may scan, and for how long. */
 export class SearchBudget {
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #endsAtMs: number;
@@ -236,7 +236,7 @@ export class SearchBudget {
     this.#rowsLeft = bounds.rowsMax;
   }
 
-  /** Callers check this after they have scanned something, so that every page makes progress. */
+  /** Callers check this only after they have scanned at least one row, so that every page makes progress. */
   get isSpent(): boolean {
     return this.#rowsLeft <= 0 || this.#clock.monotonicMs() >= this.#endsAtMs;
   }
@@ -246,7 +246,7 @@ export class SearchBudget {
   }
 }
 
-/** For callers that need the whole result, such as bulk operations: the search looks until it is done. */
+/** For callers that need the whole result, such as bulk operations. The search does not stop before its end. */
 export const unlimitedBudget = new SearchBudget(
   { monotonicMs: () => 0 },
   { rowsMax: Number.POSITIVE_INFINITY, durationMsMax: Number.POSITIVE_INFINITY },

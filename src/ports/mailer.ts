@@ -6,15 +6,19 @@ export interface Mail {
   readonly subject: string;
   readonly text: string;
   readonly html: string;
-  /** Unique per email. Mail programs that check it show an email once even if it was sent twice after a crash. */
+  /**
+   * Unique per email. Mail programs that check this ID show an email only once, even if it was sent twice after a
+   * crash.
+   */
   readonly messageId: string;
   /** One-click unsubscribe URL (RFC 8058); null if there is none. */
   readonly unsubscribeUrl: string | null;
 }
 
 /**
- * `refused`: the server permanently rejects emails to this address. `failed`: this email failed for now. `unreachable`:
- * no email can be sent now. `error` is the message of the server or the network, without credentials.
+ * `refused`: the server permanently rejects emails to this address. `failed`: this email could not be sent for now.
+ * `unreachable`: no emails can be sent for now. `error` is the message of the server or the network, without
+ * credentials.
  */
 export type MailResult =
   | { readonly kind: "sent" }

@@ -1,11 +1,11 @@
-/** An address of a host, and how long it may be cached. */
+/** An IP address of a host, and how long it may be cached. */
 export interface NamedAddress {
   readonly address: string;
   readonly ttlMs: number;
 }
 
 /**
- * Resolves host names. It does not check the addresses; the transport does.
+ * Resolves host names. The IP addresses are checked by the transport, not here.
  *
  * Promises: rejects with a `code`, or resolves to an empty list, if a name has no address; ends within seconds; does
  * not block a thread while a name server is unresponsive.

@@ -3,8 +3,8 @@ import type { EventTypeKey } from "./store/registry.ts";
 /**
  * Compiles the JSON Schema (2020-12) that a tenant registered for an event type.
  *
- * The schema is hostile input: an adapter refuses remote references, runaway patterns and schemas beyond its size and
- * depth limits, and limits the cost of validation.
+ * The schema is hostile input. An adapter therefore refuses remote references, runaway patterns and schemas that exceed
+ * its size and depth limits, and it limits the cost of validation.
  */
 export interface SchemaCompiler {
   /** May take a long time for a large schema, but does not block the event loop. */
@@ -17,8 +17,8 @@ export interface CompiledSchema {
   /** Approximate memory use of the compiled schema. */
   readonly bytes: number;
   /**
-   * Problems of this value, at most ten; empty if it is valid. `field` is a path such as `data.order.id`. The cost is
-   * deducted from `allowance`. If the allowance is too small, the result contains a problem that says so.
+   * Problems with this value, at most ten; empty if the value is valid. `field` is a path such as `data.order.id`. The
+   * cost is deducted from `allowance`. If the allowance is too small, the result contains a problem that says so.
    */
   validate(data: unknown, allowance?: ValidationAllowance): readonly FieldProblem[];
 }
@@ -34,7 +34,7 @@ export interface SchemaRefusal {
   readonly problems: readonly FieldProblem[];
 }
 
-/** One invalid location and its problem; never contains the value. */
+/** One invalid location and what is wrong there. Never contains the value. */
 export interface FieldProblem {
   readonly field: string;
   readonly message: string;
@@ -42,10 +42,13 @@ export interface FieldProblem {
 
 /** The schemas that tenants registered for their event types. */
 export interface EventSchemas {
-  /** Null when `problems` can respond immediately. Otherwise resolves when `prepare` should be called again. */
+  /**
+   * Prepares the schema of an event type. Null if `problems` can be called immediately; otherwise resolves when
+   * `prepare` should be called again.
+   */
   prepare(eventType: EventTypeKey): Promise<void> | null;
   /**
-   * Problems of data published as this type; empty if the type has no schema. Without an allowance, the limit for one
+   * Problems with data published as this type; empty if the type has no schema. Without an allowance, the limit for one
    * event applies.
    */
   problems(

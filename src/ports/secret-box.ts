@@ -7,11 +7,11 @@ export interface SecretBox {
   seal(plaintext: string, context: string): Uint8Array;
   /** Throws `SecretUnreadableError` if no known key decrypts it. */
   open(ciphertext: Uint8Array, context: string): string;
-  /** Keyed digest for equality checks. It is the same for every master key. */
+  /** Keyed digest for equality checks. Does not depend on the master key. */
   digest(plaintext: string): string;
 }
 
-/** The ciphertext was encrypted with an unknown master key, or it was altered. */
+/** The ciphertext was encrypted with an unknown master key, or it has been altered. */
 export class SecretUnreadableError extends Error {
   override readonly name = "SecretUnreadableError";
 }

@@ -2,16 +2,17 @@ import type { RateLimitConfig } from "../domain/profile.ts";
 import type { ConfigChange, StoreChanges } from "./store/changes.ts";
 
 /**
- * State that workers share in addition to the store. It is useful but may be lost, and every caller works without it,
- * so calls fail fast with SharedStateUnavailableError and never hang. Without it, each worker uses only its share of
- * a limit, a new owner starts with an empty window, the store detects repeats, and configuration is reloaded
- * periodically.
+ * State that workers share in addition to the store. The state is useful but may be lost, and every caller works
+ * without it, so calls fail fast with SharedStateUnavailableError and never hang. Without the shared state, each worker
+ * uses only its share of a limit, a new owner starts with an empty window, the store detects repeats, and configuration
+ * is reloaded periodically.
  *
  * Promises, proved by test/conformance/shared-state:
  * - each entry of a batch is atomic: two processes that call it at the same time leave the same state as two
  *   consecutive calls;
  * - every entry expires;
- * - time is the clock of the shared state, so the clocks of workers need not agree; times passed in are Unix ms.
+ * - time is read from the clock of the shared state, so the clocks of workers need not agree; times passed in are Unix
+ *   ms.
  */
 export interface SharedState {
   readonly limits: SharedLimits;
@@ -26,11 +27,11 @@ export interface SharedState {
   close(): Promise<void>;
 }
 
-/** Token buckets from which several workers draw, by key. The arithmetic is that of domain/rate-limit.ts. */
+/** Token buckets that several workers share, by key. The arithmetic is that of domain/rate-limit.ts. */
 export interface SharedLimits {
   /** Grants each entry the available tokens, up to the requested number. */
   draw(draws: readonly TokenDraw[]): Promise<readonly TokenGrant[]>;
-  /** Returns unused tokens. A bucket never holds more than its burst. */
+  /** Returns unused tokens. A bucket never holds more tokens than its burst size. */
   giveBack(draws: readonly TokenDraw[]): Promise<void>;
 }
 
@@ -48,7 +49,7 @@ export interface TokenGrant {
 }
 
 /**
- * Endpoint state that only the owner has and that would be lost with it: the window of the circuit, and the used part
+ * Endpoint state that is held only by the owner and would be lost with it: the window of the circuit, and the used part
  * of the rate limit.
  */
 export interface EndpointMemory {
@@ -57,7 +58,7 @@ export interface EndpointMemory {
   recall(queries: readonly EndpointQuery[]): Promise<readonly EndpointRecollection[]>;
 }
 
-/** What happened at an endpoint since the last update. */
+/** What changed at an endpoint since the last update. */
 export interface EndpointNote {
   readonly webhookId: string;
   /** Length of the circuit's window. Counts for a different length are discarded. */
@@ -66,8 +67,8 @@ export interface EndpointNote {
   readonly cleared: boolean;
   readonly counts: readonly SliceCount[];
   /**
-   * When the endpoint's token bucket is full again. The latest time of all updates is used. Null for endpoints without
-   * a limit.
+   * When the endpoint's token bucket will be full again. If updates differ, the latest time is used. Null for endpoints
+   * without a limit.
    */
   readonly rateFullAt: number | null;
 }
@@ -91,7 +92,10 @@ export interface EndpointRecollection {
   readonly rateFullAt: number | null;
 }
 
-/** Recent publishes by key, so that a repeat costs no store query. Only committed publishes are stored. */
+/**
+ * Recent publishes by key. They allow repeats to be detected without a store query. Only committed publishes are
+ * stored.
+ */
 export interface PublishMemory {
   recall(keys: readonly PublishKey[]): Promise<readonly (RememberedPublish | null)[]>;
   /** The first publish stored under a key remains until it expires. */
@@ -113,8 +117,8 @@ export interface PublishEntry {
 }
 
 /**
- * Enough to give a repeat the same response as the first publish, and to distinguish it from a different use of the
- * key.
+ * The data of a publish that is needed to give a repeat the same response, and to distinguish a repeat from a different
+ * use of the key.
  */
 export interface RememberedPublish {
   readonly fingerprint: string | null;
@@ -126,8 +130,8 @@ export interface RememberedPublish {
 }
 
 /**
- * Configuration changes, sent to all other processes. They are only hints (store/changes.ts). `unknown` is sent after a
- * gap.
+ * Announces configuration changes to all other processes. The announcements are only hints (store/changes.ts).
+ * `unknown` is sent after a gap.
  */
 export interface ConfigNews extends StoreChanges {
   announce(change: ConfigChange): Promise<void>;

@@ -45,29 +45,29 @@ export interface Store {
   readonly problems: DeliveryProblemStore;
   readonly upkeep: UpkeepStore;
 
-  // The parts below may be absent, because callers work differently without them: an engine that owns the store alone
-  // starts no membership and no polling, and a store on this machine shares its clock and its disk.
+  // The following members may be absent, because callers work differently without them: an engine that owns the store
+  // alone starts no membership and no polling, and a store on this machine shares its clock and its disk.
 
   /** Work and changes stored by other processes. Absent if one process owns the store. */
   readonly changes?: StoreChanges;
   /** Which worker serves which webhook. Absent if one process owns the store. */
   readonly ownership?: OwnershipStore;
   /**
-   * Calls back after the database was restarted or replaced by a failover, a restore or a crash; commits may be
+   * Calls back after the database was restarted, or replaced by a failover, a restore or a crash. Commits may be
    * missing. Earlier leases and ownership are void, except for webhooks that the worker keeps when it rejoins
-   * (`OwnershipStore.join`). The caller reloads everything that it cached from the store. Absent if the store cannot
-   * be replaced while it is open. Returns a function that ends the subscription. Listeners must not throw.
+   * (`OwnershipStore.join`). The caller reloads everything that it cached from the store. Absent if the store cannot be
+   * replaced while it is open. Returns a function that ends the subscription. Listeners must not throw.
    */
   watchRestarts?(listener: () => void): () => void;
   /** Facts about the store for operators. Rejects with StoreUnavailableError. */
   facts(): Promise<StoreFacts>;
-  /** The disk on which the store is; null if it cannot be queried. Absent if the disk belongs to another machine. */
+  /** The disk that contains the store; null if it cannot be queried. Absent if the disk belongs to another machine. */
   disk?(): DiskSpace | null;
-  /** The store's clock, Unix milliseconds. Absent if it is the clock of this machine. */
+  /** Reads the store's clock, in Unix milliseconds. Absent if the store uses the clock of this machine. */
   time?(): Promise<number>;
   /**
-   * A trivial read. Rejects with StoreUnavailableError if the store cannot respond, and always once the store has found
-   * damage.
+   * Performs a trivial read. Rejects with StoreUnavailableError if the store cannot respond, and always once the store
+   * has found damage.
    */
   ping(): Promise<void>;
   /** Waits for pending writes. Safe to call twice. */
@@ -84,7 +84,7 @@ export interface DiskSpace {
 export interface StoreFacts {
   /** Number of the newest migration. */
   readonly schemaVersion: number;
-  /** Size of data and indexes on disk, without write-ahead logs. */
+  /** Size of data and indexes on disk, excluding write-ahead logs. */
   readonly sizeBytes: number;
 }
 
@@ -95,7 +95,7 @@ export interface StoreFacts {
  */
 export type StoreTrouble = "away" | "standby" | "read_only" | "waits_for_standby" | "disk_full" | "damaged";
 
-/** Explanation of each trouble for operators, with the remedy. */
+/** Explains each trouble to operators and names the remedy. */
 export const storeTroubles: Readonly<Record<StoreTrouble, string>> = {
   away: "the database cannot be read or written now",
   standby: "the database address points to a standby, which accepts no writes until it is promoted",
@@ -145,6 +145,6 @@ export interface PageRequest {
 /** The rows of one page, and where the next page starts. */
 export interface Page<Row> {
   readonly rows: readonly Row[];
-  /** Position to continue from; null at the end. */
+  /** Position at which to continue; null at the end. */
   readonly next: number | null;
 }

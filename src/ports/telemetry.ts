@@ -15,24 +15,24 @@ export interface Logger {
 /** Names and values of a log line; values are small and never secret. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** Events for metrics. The adapter determines names and labels (WDS-227 to 235). Calls never throw. */
+/** Records measurements for metrics. The adapter determines names and labels (WDS-227 to 235). Calls never throw. */
 export interface Metrics {
   attemptSettled(fact: AttemptFact): void;
   circuitMoved(from: CircuitState, to: CircuitState): void;
   rateLimited(webhookId: string): void;
-  /** An API call was rate-limited. `limit` is the name of the limit and has few distinct values. */
+  /** Called when an API call was rate-limited. `limit` is the name of the limit and has few distinct values. */
   apiCallLimited(limit: string): void;
-  /** An event body was larger than the recommended size (TS16-51). */
+  /** Called when an event body was larger than the recommended size (TS16-51). */
   largePayload(bytes: number): void;
   eventPublished(isDuplicate: boolean): void;
   commitWritten(writes: number, durationMs: number): void;
-  /** A notification was sent or failed; both have few values. */
+  /** Called when a notification was sent or failed. `channel` and `outcome` have few distinct values. */
   notified(channel: string, outcome: string): void;
   /** Absent if the gateway is not used. */
   gatewayRequest?(sourceId: string, outcome: GatewayOutcome, durationMs: number): void;
-  /** A gateway request that suggests an attack, by kind, which has few distinct values. */
+  /** Called for a gateway request that suggests an attack. The kind has few distinct values. */
   gatewayIncident?(kind: string): void;
-  /** Something that should never happen in normal operation. */
+  /** Called when something happened that should never happen in normal operation. */
   alarmed(alarm: Alarm): void;
 }
 
@@ -65,14 +65,14 @@ export interface AttemptFact {
  * counted.
  */
 export interface Tracer {
-  /** Which spans to create. */
+  /** Determines which spans to create. */
   readonly sampling: TraceSampling;
   ended(span: Span): void;
-  /** An attempt was worth tracing, but the limit per second was exceeded. */
+  /** Called when an attempt was worth tracing, but the limit per second was exceeded. */
   passedOver(): void;
 }
 
-/** Log and metrics, which are always passed together. */
+/** The log and the metrics, which are always passed together. */
 export interface Telemetry {
   readonly log: Logger;
   readonly metrics: Metrics;

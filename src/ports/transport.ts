@@ -31,7 +31,7 @@ export type OutboundMethod = "POST" | "PUT" | "OPTIONS" | "GET";
 /** One request, ready to send. */
 export interface OutboundRequest {
   readonly method: OutboundMethod;
-  /** `https://host:port`, as normalized by the URL policy. */
+  /** `https://host:port`, as normalised by the URL policy. */
   readonly origin: string;
   /** Path and query. */
   readonly path: string;
@@ -49,11 +49,11 @@ export interface OutboundRequest {
    * Defaults to `responseSampleBytesMax`.
    */
   readonly responseBodyBytesMax?: number;
-  /** Whether the result of a 2xx response includes `trace`, too. All other results include it. */
+  /** Whether the result of a 2xx response also includes `trace`. All other results always include it. */
   readonly traced?: boolean;
 }
 
-/** A certificate for mutual TLS. Its connections serve only requests with the same `id`. */
+/** A certificate for mutual TLS. Connections that use it serve only requests with the same `id`. */
 export interface ClientCertificate {
   /** Globally unique. Changes when the certificate or the key changes. */
   readonly id: string;
@@ -80,9 +80,9 @@ export interface TransportResult {
    */
   readonly errorMessage: string | null;
   readonly durationMs: number;
-  /** Set only if this machine could not send the request, which says nothing about the receiver. */
+  /** Set only if this machine could not send the request. Such a failure says nothing about the receiver. */
   readonly shortage?: Shortage;
-  /** Set only if HTTP cannot carry the request. It was not sent, and the receiver is not the cause. */
+  /** Set only if HTTP cannot carry the request. The request was not sent, and the receiver is not the cause. */
   readonly malformed?: true;
   /** Absent for complete 2xx responses unless requested, so that ordinary requests allocate no object. */
   readonly trace?: WireTrace;
@@ -91,7 +91,7 @@ export interface TransportResult {
 /** How a request went over the wire. Values for steps that were not reached are null. */
 export interface WireTrace {
   readonly httpVersion: HttpVersion | null;
-  /** The address that was connected to, or that was tried last; null if only a proxy has that information. */
+  /** The IP address that was connected to, or that was tried last; null if only a proxy has that information. */
   readonly peerAddress: string | null;
   /** Flat name-value list with lowercase names, as received. Secrets are not masked; that is up to the reader. */
   readonly responseHeaders: readonly string[];
@@ -100,10 +100,10 @@ export interface WireTrace {
   readonly timings: AttemptTimings;
 }
 
-/** Resources that may be exhausted on a machine, so that a request cannot be sent. */
+/** Machine resources whose exhaustion can prevent a request from being sent. */
 export type Shortage = "descriptors" | "ports" | "buffers" | "threads";
 
-/** Explanations of each shortage for operators. */
+/** Explains each shortage to operators. */
 export const shortageTexts: Readonly<Record<Shortage, string>> = {
   descriptors:
     "no file descriptor is left; raise the limit (ulimit -n), or lower POSTHORN_MAX_CONNECTIONS or POSTHORN_CONCURRENCY",
@@ -129,7 +129,7 @@ export interface ResponseFields {
   readonly "webhook-allowed-rate"?: string;
   readonly allow?: string;
   /**
-   * Set only if the request set `responseBodyBytesMax`. Nearly every response has a content type, and no other caller
+   * Set only if the request set `responseBodyBytesMax`. Nearly every response has a content type, but no other caller
    * needs it.
    */
   readonly "content-type"?: string;

@@ -4,13 +4,13 @@ import type { LaneKey } from "../domain/webhook.ts";
 /**
  * Carries hints that a lane has work, from the process that stored the work to a worker. A hint names a lane, never a
  * delivery: the database holds deliveries, and a worker that handles a hint claims everything that is due in the lane
- * by then. Therefore any message may be lost, repeated or late without losing an event or sending one twice. The
+ * by then. A message may therefore be lost, repeated or late, but no event is lost or sent twice because of it. The
  * reannouncer repeats hints for lanes that no worker serves.
  *
  * Promises, proved by test/conformance/queue:
- * - a hint goes to one worker of its pool; if that worker dies or loses its connection before handling it, it goes to
- *   another one;
- * - high-priority hints overtake the others, and no hint starves;
+ * - a hint goes to one worker of its pool; if that worker dies or loses its connection before handling the hint, it
+ *   goes to another worker;
+ * - high-priority hints overtake other hints, but every hint is eventually delivered;
  * - sending returns immediately and never throws: hints that cannot be sent are refused, so that the caller can use
  *   another channel;
  * - a lost connection is restored automatically, after pauses that grow to five minutes (WDS-210), and consumers
@@ -20,11 +20,13 @@ import type { LaneKey } from "../domain/webhook.ts";
 export interface WorkQueue {
   /** Whether hints can be sent now. */
   readonly isConnected: boolean;
-  /** Sends hints to any worker of the pool. False if the hints are refused; true means best effort. */
+  /**
+   * Sends hints to any worker of the pool. False if the hints are refused. True does not guarantee that they arrive.
+   */
   send(hints: readonly WorkHint[]): boolean;
   /**
-   * Sends lanes to the worker that owns them. The message is lost if that worker no longer exists. Returns false as
-   * `send` does.
+   * Sends lanes to the worker that owns them. The message is lost if that worker no longer exists. Returns false if the
+   * message is refused, as in `send`.
    */
   notify(worker: number, lanes: readonly LaneKey[]): boolean;
   /** Starts delivery of hints. Call once per queue. */
@@ -36,7 +38,7 @@ export interface WorkQueue {
   stopConsuming(): Promise<void>;
   /** Sets the worker number of this process for `notify`; null if it has none. */
   listenAs(worker: number | null): void;
-  /** Rejects with WorkQueueUnavailableError. */
+  /** Reads the sizes of the queues. Rejects with WorkQueueUnavailableError. */
   depth(): Promise<WorkQueueDepth>;
   /** Like `stopConsuming`, and also flushes pending messages within a few seconds. Safe to call twice. */
   close(): Promise<void>;
@@ -46,22 +48,25 @@ export interface WorkQueue {
 export interface WorkHint {
   readonly lane: LaneKey;
   /**
-   * The pool of the tenant: `default`, unless the tenant is assigned to a different one (WDS-220). Each worker is in
-   * one pool.
+   * The pool that serves the tenant: `default`, unless the tenant is assigned to a different one (WDS-220). Each worker
+   * is in one pool.
    */
   readonly pool: string;
   /** Priority of the first waiting delivery. */
   readonly priority: Priority;
 }
 
-/** Consumer of hints. These functions neither throw nor reject. */
+/** The consumer of hints. Its functions neither throw nor reject. */
 export interface WorkConsumer {
   readonly pool: string;
   /** `pass_on`: the hint is not for this worker, and is requeued at the end of the queue for another worker. */
   readonly handle: (hint: WorkHint) => Promise<"done" | "pass_on">;
-  /** Called with the lanes of messages to this worker. */
+  /** Called with the lanes of a message that was sent to this worker. */
   readonly notified: (lanes: readonly LaneKey[]) => void;
-  /** Hints may have been lost, because the connection was down or queues were deleted. Everything must be checked. */
+  /**
+   * Called when hints may have been lost, because the connection was down or queues were deleted. The consumer must
+   * then check everything.
+   */
   readonly missed: () => void;
 }
 

@@ -63,9 +63,9 @@ export interface RateLimit {
 const bucketsMax = 10_000;
 
 /**
- * Counts a request only after its signature was verified, and separately for each producer, so that attackers cannot
- * use up another producer's limit. Throws RangeError for an invalid limit; the returned function throws ReceiverError
- * `rate_limited`.
+ * Creates a function that counts the requests of each producer separately, so that attackers cannot use up another
+ * producer's limit. Call it only after the signature was verified. Throws RangeError for an invalid limit; the function
+ * throws ReceiverError `rate_limited`.
  */
 export function createRateGate(limit: RateLimit, now: () => number): (producer: string) => void {
   const config = { requestsPerMinute: limit.requestsPerMinute, burst: limit.burst ?? 20 };

@@ -25,7 +25,7 @@ export interface DeduplicationStore {
   finish(completion: DeduplicationCompletion): Promise<boolean>;
   /** Removes a claim, so that the key can be claimed again. Completed keys and claims of other callers stay. */
   release(key: string, token: string): Promise<void>;
-  /** Removes some expired entries and returns their number. The receiver calls it occasionally. */
+  /** Removes a batch of expired entries and returns their number. The receiver calls it occasionally. */
   purge(now: number): Promise<number>;
 }
 
@@ -57,7 +57,10 @@ export type ClaimOutcome =
   /** The key belongs to a running or completed message with another fingerprint. */
   | { readonly kind: "mismatch" };
 
-/** The stored state of a key that is neither expired nor unclaimed. `result` is null while the claim is running. */
+/**
+ * The stored state of a key that is claimed or completed and has not expired. `result` is null while the claim is
+ * running.
+ */
 export interface DeduplicationEntry {
   readonly fingerprint: string;
   readonly result: string | null;
@@ -153,7 +156,7 @@ export function createDeduplication<Transaction>(
       const refusal = await claims.take().catch(unavailable);
       if (refusal !== null) return refusal;
       const answer = await workOrRelease(claims, work);
-      // The work is already complete or undone; a store error must not change the response.
+      // The handler has already run, so a store error must not change the response.
       await (isFinal(answer) ? claims.finish(answer) : claims.release()).catch(setup.onError);
       await purgeNowAndThen(store).catch(setup.onError);
       return { kind: "ran", answer };
@@ -194,7 +197,7 @@ class Claims {
     this.#fingerprint = fingerprint;
   }
 
-  /** Null if all keys were claimed. Otherwise the reason; in that case no key is held. */
+  /** Claims all keys and returns null. If a key cannot be claimed, releases the others and returns the reason. */
   async take(): Promise<DeduplicatedAnswer | null> {
     for (const key of this.#keys) {
       const outcome = await this.#claim(key);
@@ -269,7 +272,7 @@ async function withRollback<Transaction>(
   }
 }
 
-/** Either nothing ran, or nothing was stored, so the sender may retry. */
+/** Throws an error that lets the sender retry. Either the handler did not run, or its result was not stored. */
 function unavailable(cause: unknown): never {
   throw new ReceiverError("store_unavailable", "The message cannot be recorded now.", { cause });
 }

@@ -39,8 +39,8 @@ export interface StoredAnswer {
 const storedBodyCharactersMax = 65_536;
 
 /**
- * Validates a handler's result and completes it: 200 and a content type if there is a body, 204 if there is none.
- * Throws ReceiverError `handler_failed` for an invalid result.
+ * Validates a handler's result and completes it: 200 and a content type for a result with a body, 204 for a result
+ * without one. Throws ReceiverError `handler_failed` for an invalid result.
  */
 function readHandlerAnswer(returned: unknown, processedStatus: number | undefined): StoredAnswer {
   if (returned !== undefined && (typeof returned !== "object" || returned === null)) {
@@ -80,7 +80,7 @@ function encodeBody(body: unknown, contentType: string | undefined): Omit<Stored
   if (body instanceof Uint8Array) {
     return { base64: toBase64(body), contentType: contentType ?? "application/octet-stream" };
   }
-  // Undefined for functions and symbols, despite its declared type.
+  // `JSON.stringify` returns undefined for functions and symbols, despite its declared type.
   const text = JSON.stringify(body) as string | undefined;
   if (text === undefined) throw misuse("the body cannot be written as JSON");
   return { text, contentType: contentType ?? "application/json" };

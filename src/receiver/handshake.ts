@@ -75,7 +75,8 @@ export async function answerHandshake(
     status: 200,
     headers: {
       ...headers,
-      // The header has two forms; echoing the origin would suggest that only this sender is allowed.
+      // The header is either `*` or an origin. If all senders are allowed, echoing the origin would suggest that only
+      // this sender is.
       "webhook-allowed-origin": options.allow === "*" ? "*" : request.origin,
       "webhook-allowed-rate": grantedRate(request.ratePerMinute, options.ratePerMinuteMax ?? "*"),
     },

@@ -7,7 +7,7 @@ import type { WebhookPath, WebhookPathParts } from "./path.ts";
 
 const empty: Omit<WebhookPath, "party"> = { namespace: null, version: null, eventType: null, rest: [] };
 
-/** The six addresses of the document, lines 87 to 92. */
+/** The six URLs in the document, lines 87 to 92. */
 const documented: readonly (readonly [address: string, path: WebhookPath])[] = [
   ["/_webhooks/authentiq/v3/callback", { ...empty, party: "authentiq", version: "3", eventType: "callback" }],
   ["/_webhooks/true-id/callback", { ...empty, party: "true-id", eventType: "callback" }],

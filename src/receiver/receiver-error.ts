@@ -2,7 +2,7 @@ import { idempotencyProblems } from "../domain/http/idempotency-key.ts";
 
 /**
  * All errors with their stable codes. Most are returned to the sender as problem details (RFC 9457); `misconfigured`
- * and `body_already_parsed` are mistakes of the application and are thrown to it if possible.
+ * and `body_already_parsed` are caused by mistakes in the application and are thrown to it if possible.
  */
 export const receiverErrors = {
   invalid_message: { status: 400, title: "The message is not valid" },

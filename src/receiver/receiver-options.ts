@@ -15,7 +15,7 @@ import type {
 import { misconfigured } from "./receiver-error.ts";
 
 /**
- * An event that honest senders do not cause: a message that is not authentic, a message outside the tolerance for
+ * An incident that honest senders do not cause: a message that is not authentic, a message outside the tolerance for
  * timestamps, or a known key with a different body. Contains no secret and no part of a body.
  */
 export interface SecurityIncident {
@@ -98,13 +98,13 @@ export interface ReceiverOptions<Transaction = undefined> {
   /** Stores the message, responds with 202, and processes it later. */
   readonly inbox?: Inbox;
   /**
-   * Set to false only if handling a message twice is harmless; the signed time is then the only protection against
+   * Set to false only if handling a message twice is harmless. The signed timestamp is then the only protection against
    * replays.
    */
   readonly deduplication: DeduplicationOptions<Transaction> | false;
   /**
-   * Maximum distance of a signed time from now, in the past or future, in seconds; defaults to 300. Null disables the
-   * check.
+   * Maximum difference between a signed timestamp and now, in the past or future, in seconds; defaults to 300. Null
+   * disables the check.
    */
   readonly toleranceSeconds?: number | null;
   /**
@@ -112,9 +112,9 @@ export interface ReceiverOptions<Transaction = undefined> {
    */
   readonly authorize?: (received: VerifiedMessage) => boolean | Promise<boolean>;
   /**
-   * Time limit for the response in all cases, in milliseconds; defaults to 10,000. A handler that is still running
-   * continues: the sender gets 503 with `Retry-After`, a repeated message gets 409 while the handler runs, and the
-   * handler's response afterwards. A message that is stored in the inbox gets 202.
+   * Time limit for the response, in milliseconds; defaults to 10,000. If a handler exceeds it, the handler continues
+   * and the sender gets 503 with `Retry-After`. A repeated message then gets 409 while the handler runs, and later the
+   * handler's response. If the message was stored in the inbox, the sender gets 202.
    */
   readonly budgetMs?: number;
   /** Size limit of the body; defaults to 1 MiB. Larger bodies get 413. */
@@ -159,11 +159,11 @@ export interface ReceiverOptions<Transaction = undefined> {
 }
 
 /**
- * How repeated messages are recognised: by the
- * {@link https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-06 | Idempotency-Key header} or the message id.
- * Deduplication is also one of two protections against replays that
- * {@link https://datatracker.ietf.org/doc/html/draft-mayankpanke-event-delivery-semantics-01#section-11.5 | Event Delivery Semantics, section 11.5},
- * requires; the other is a signed time.
+ * How repeated messages are recognised: by the {@link
+ * https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-06 | Idempotency-Key header} or the
+ * message id. Deduplication is also one of two protections against replays that {@link
+ * https://datatracker.ietf.org/doc/html/draft-mayankpanke-event-delivery-semantics-01#section-11.5 | Event Delivery
+ * Semantics, section 11.5}, requires; the other is a signed timestamp.
  */
 export interface DeduplicationOptions<Transaction = undefined> {
   /** Set either this or `inTransaction`. */
@@ -180,7 +180,7 @@ export interface DeduplicationOptions<Transaction = undefined> {
    * crashed process.
    */
   readonly claimMs?: number;
-  /** Defaults to the `Idempotency-Key` header, or to the signed message id without a header. */
+  /** Defaults to the `Idempotency-Key` header or, if it is missing, to the signed message id. */
   readonly keySources?: readonly KeySource[];
   /** Other header names for the key, such as `X-Idempotency-Key`. None by default. */
   readonly keyHeaderAliases?: readonly string[];
@@ -193,7 +193,7 @@ export interface DeduplicationOptions<Transaction = undefined> {
    * if its timestamp is signed.
    */
   readonly isKeyRequired?: boolean;
-  /** The content that must be equal for two messages with the same key to be the same; defaults to the body. */
+  /** The content that is compared between messages with the same key; defaults to the body. */
   readonly fingerprintOf?: (message: ReceivedMessage) => Uint8Array;
 }
 

@@ -32,7 +32,7 @@ import {
 interface AuthenticationRules {
   readonly verifier: MessageVerifier;
   readonly toleranceSeconds: number | null;
-  /** Whether repeated messages are detected, so that a scheme need not sign a time. */
+  /** Whether repeated messages are detected. If they are, a scheme does not have to sign a timestamp. */
   readonly isReplayStoppedOtherwise: boolean;
   /** In Unix milliseconds. */
   readonly now: number;
@@ -61,7 +61,7 @@ async function authenticate(
   return verification;
 }
 
-/** Verifiers check the time themselves; this covers verifiers that do not. */
+/** The kit's verifiers check timestamps themselves. This check covers other verifiers that do not. */
 function checkFreshness(
   verification: Verification,
   nowSeconds: number,
@@ -111,9 +111,9 @@ export interface Receiver {
   handle(message: ReceivedMessage): Promise<ReceiverAnswer>;
   /** The response to a request that cannot become a message; adapters use it for bodies above the limit. */
   refuse(error: ReceiverError): ReceiverAnswer;
-  /** From now on every request gets 410, so that senders stop. */
+  /** Retires the endpoint: from now on every request gets 410, so that senders stop. */
   retire(): void;
-  /** The limit up to which adapters read a body. */
+  /** Maximum number of body bytes that adapters read. */
   readonly bodyBytesMax: number;
 }
 

@@ -103,7 +103,7 @@ export const deliveryRetryFields = {
   }),
 } satisfies Fields;
 
-/** Used by bulk operations that send. */
+/** Used by bulk operations that send requests. */
 export const closeCircuits = flag({
   default: false,
   doc: "If true, closes each open circuit once before sending to its webhook. If false, deliveries wait for the circuits to close.",

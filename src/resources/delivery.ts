@@ -36,7 +36,7 @@ import {
 } from "./schema.ts";
 import { webhookHealthSchema } from "./webhook.ts";
 
-/** Filters and orders of delivery lists. */
+/** Filters and sort orders of delivery lists. */
 
 /** `next_attempt` lists only waiting deliveries, sorted by due time. */
 export const deliveryOrders = ["newest", "oldest", "next_attempt"] as const;
@@ -223,7 +223,7 @@ const timingsSchema = closed(
   },
 );
 
-/** Up to 1 KiB of metadata in its stored form. */
+/** Metadata of an attempt, which takes up to 1 KiB in its stored form. */
 const traceProperties = {
   url: textOrNull(`The requested URL, with tokens masked. ${keptForSome}`),
   http_version: nullableSchema(
@@ -434,7 +434,7 @@ export const replayResultSchema = closed(
 
 const includeNames = ["last_attempt", "webhook"] as const;
 
-/** Optional parts of a listed delivery. */
+/** Optional fields of a listed delivery. */
 export const includeProperty = Type.Optional(
   Type.Array(
     Type.String({

@@ -46,9 +46,7 @@ export const traceFields = {
   }),
 } satisfies Fields;
 
-/**
- * The fields of a publish request to which rules apply. Their names are those of the API, so that errors can use them.
- */
+/** The validated fields of a publish request, under their API names, so that errors can use these names. */
 export interface EventFields {
   readonly data: unknown;
   readonly raw: unknown;
@@ -63,7 +61,7 @@ export interface EventFields {
 }
 
 /**
- * Bounds of `data` and `metadata`. The number of bytes limits their size; both are stored as text, so numbers may have
+ * Bounds of `data` and `metadata`. Their size in bytes is limited. Both are stored as text, so numbers in them may have
  * any magnitude.
  */
 export const eventJsonBounds: JsonBounds = { depthMax: 63, valuesMax: 1_000_000, hugeNumbers: "kept" };

@@ -76,11 +76,14 @@ export interface Field<Value = unknown> {
   readonly kind: Kind;
   /** The API name, if it is not the library name in snake_case. */
   readonly api: string | null;
-  /** The API object that contains the field; in the library, the field is at the top level. */
+  /** The API object that contains the field. In the library, the field is not nested. */
   readonly within: Group | null;
   readonly isNullable: boolean;
   readonly isRequired: boolean;
-  /** If a resource is changed, all fields are optional: an absent field keeps its value. */
+  /**
+   * Whether the field is required when the resource is created. For changes, all fields are optional: an absent field
+   * keeps its value.
+   */
   readonly isRequiredToCreate: boolean;
   readonly isOnlyForCreation: boolean;
   /** The field is accepted but never shown: `writeOnly` in the schema, and masked in the audit log. */
@@ -211,7 +214,7 @@ export function time(notes: Notes<number>): Field<number> {
   return field({ is: "time", takesDates: false }, notes);
 }
 
-/** For parameters for which a plain date is convenient (WDS-109). */
+/** A time that may also be given as a plain date, which is convenient for some parameters (WDS-109). */
 export function timeOrDate(notes: Notes<number>): Field<number> {
   return field({ is: "time", takesDates: true }, notes);
 }
@@ -277,7 +280,7 @@ export function jsonSchema(notes: Notes<unknown>): Field {
   return field({ is: "schema" }, notes);
 }
 
-/** Null restores the default. */
+/** Also accepts null, which restores the default. */
 export function nullable<Value>(one: Field<Value>): Field<Value | null> {
   return { ...(one as Field<never>), isNullable: true };
 }
@@ -331,8 +334,8 @@ export function apiPath(name: string, one: Pick<Field, "api" | "within">): strin
 }
 
 /**
- * Everything that violates the description of a field; `path` is that of the API. Headers and schemas have separate
- * validation; here only their type is checked. Values never appear in messages.
+ * Returns every violation of the description of a field; `path` is the path in the API. Headers and schemas are
+ * validated separately; here only their type is checked. Values never appear in messages.
  */
 export function judgeField(field: Field, path: string, value: unknown): readonly FieldError[] {
   if (value === null && field.isNullable) return [];
@@ -394,7 +397,10 @@ function judge(kind: Kind, path: string, value: unknown): readonly FieldError[] 
   return kind.is === "object" ? judgeObject(kind, path, value) : [];
 }
 
-/** Problems of texts that no pattern restricts, in values that are stored as given. Event bodies are bytes. */
+/**
+ * Checks text that is not restricted by a pattern, in values that are stored as given. Event bodies are excluded,
+ * because they are bytes.
+ */
 function textProblem(kind: Kind, value: unknown): string | null {
   if (kind.is === "text") return typeof value === "string" && !value.isWellFormed() ? loneSurrogate : null;
   const isKept = kind.is === "document" ? kind.bytesMax !== null : keptKinds.has(kind.is);
@@ -402,10 +408,10 @@ function textProblem(kind: Kind, value: unknown): string | null {
 }
 
 const keptKinds: ReadonlySet<Kind["is"]> = new Set<Kind["is"]>(["url", "headers", "schema"]);
-// In UTF-8 half a pair would be replaced by another character, and a URL cannot contain one.
+// In UTF-8, half a surrogate pair would be replaced by another character, and a URL cannot contain one.
 const loneSurrogate = "must be valid Unicode text; it contains half of a surrogate pair";
 
-/** PostgreSQL accepts neither of these in JSON, so every store refuses them. */
+/** Finds lone surrogates and U+0000. PostgreSQL accepts neither of these in JSON, so every store refuses them. */
 function textsProblem(value: unknown): string | null {
   if (typeof value === "string") {
     if (!value.isWellFormed()) return loneSurrogate;

@@ -57,7 +57,7 @@ export const secretField = secret(
   }),
 );
 
-/** Deeper pages take a cursor. */
+/** Beyond the maximum, a cursor is required. */
 export const pageOffsetField = integer({
   min: 0,
   max: 100_000,

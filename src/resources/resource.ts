@@ -80,16 +80,16 @@ interface Definition<Input extends Fields, Shown extends Fields> {
   readonly title: string;
   readonly path: string;
   readonly tag: Tag;
-  /** Schema of the path parameter `id`, or name and schema of a different parameter. */
+  /** Schema of the path parameter `id`, or the name and schema of a different parameter. */
   readonly key: Schema | readonly [name: string, schema: Schema];
   readonly input: Input;
   readonly shown: Shown;
   readonly filters?: Fields;
-  /** Names in the library. */
+  /** Library names of the input fields that customers may set in the portal. */
   readonly customerFields?: readonly (keyof Input & string)[];
   /** The key is unique only within a tenant, so every route has the parameter `tenant_id`. */
   readonly isPerTenant?: boolean;
-  /** Titles and examples of the input. There are two if creating and changing differ. */
+  /** Titles and examples of the input. `update` defaults to `create`. */
   readonly create?: InputTexts;
   readonly update?: InputTexts;
   /** Hand-written schemas, which replace the derived ones. */
@@ -125,8 +125,8 @@ function isNamed(key: Schema | readonly [string, Schema]): key is readonly [stri
 }
 
 /**
- * How commands spell fields, in the order of the help: flags, and a help text if the description of the field does not
- * fit. Flags without a value, such as `--deprecated`, are for fields of the kind `flag`.
+ * Flags of the options that set fields, in the order of the help, and a help text if the description of the field does
+ * not fit. Flags without a value, such as `--deprecated`, are for fields of the kind `flag`.
  */
 export type OptionTable<F extends Fields> = {
   readonly [Name in keyof F]?: string | readonly [flags: string, help: string];

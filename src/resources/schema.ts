@@ -16,7 +16,7 @@ import { eventTypeField, pageLimitField, pageOffsetField, tenantIdField } from "
 /**
  * JSON Schemas that have the TypeScript type of the values that they accept, so that a handler receives what its schema
  * promises. Hand-written, because we need only these nine functions: TypeBox would load 373 modules for them, which is
- * a fifth of the processor time of each startup.
+ * a fifth of the CPU time of each startup.
  */
 
 declare const allowed: unique symbol;
@@ -94,10 +94,10 @@ export const Type = {
 
 type JsonSchema = Readonly<Record<string, unknown>> & { readonly [says]?: string };
 
-/** What a value must be, for error messages. Not a keyword, so that documents do not contain it. */
+/** Describes valid values in error messages. Not a keyword, so documents do not contain it. */
 const says = Symbol("sentence");
 
-/** The sentence of a field for errors of its schema; null for schemas without one. */
+/** Returns the sentence that describes a field in errors of its schema; null for schemas without a sentence. */
 export function sentenceIn(schema: object): string | null {
   return (schema as JsonSchema)[says] ?? null;
 }
@@ -111,7 +111,7 @@ export function schemaOf(fields: Fields, options: JsonSchema & { readonly use?: 
   return Type.Unsafe<unknown>({ ...more, ...objectSchema(fields, use) });
 }
 
-/** Query parameters that are combined with hand-written ones. */
+/** Schema of a query parameter that is combined with hand-written ones. */
 export function schemaOfField(field: Field): Schema {
   return Type.Unsafe<unknown>(fieldSchema(field, "create"));
 }
@@ -121,7 +121,7 @@ export function shownSchemaOf<F extends Fields>(fields: F, options: JsonSchema =
   return Type.Unsafe({ ...options, ...shownObject(fields) });
 }
 
-/** Typed for fields whose API name is that of the library. */
+/** The type is exact for fields whose API name is the library name in snake_case. */
 export type ShownSchema<F extends Fields> = Schema<{
   readonly [Name in keyof F & string as SnakeCase<Name>]: ValueOf<F[Name]>;
 }>;
@@ -194,7 +194,7 @@ function boundsInWords(kind: Kind): string | null {
   }
 }
 
-/** Adding null to the schema's types and choices gives clearer messages than a union. */
+/** Allows null. Adding it to the schema's types and choices gives clearer messages than a union. */
 function orNull({ isNullable }: Pick<Field, "isNullable">, schema: JsonSchema): JsonSchema {
   const { type, enum: choices } = schema;
   if (!isNullable || type === undefined) return schema;
@@ -214,7 +214,7 @@ function kindSchema(kind: Kind, use: Use): JsonSchema {
 
 const timeSentence = "must be an RFC 3339 time such as 2026-01-31T09:30:00.000Z";
 
-/** The keywords of input, in addition to those of output. */
+/** The keywords that the schema of input has in addition to those of output. */
 function boundsOf(kind: Kind, use: Use): JsonSchema {
   switch (kind.is) {
     case "text":
@@ -269,8 +269,8 @@ function shownObject(fields: Fields): JsonSchema {
 }
 
 /**
- * Properties of output that are combined with hand-written ones. They have a TypeScript type if the API name of the
- * field equals the library name.
+ * Properties of output that are combined with hand-written ones. Their TypeScript types are exact for fields whose API
+ * name is the library name in snake_case.
  */
 export function shownProperties<F extends Fields>(fields: F): ShownProperties<F> {
   return Object.fromEntries(
@@ -337,7 +337,7 @@ export function oneOf<const V extends readonly string[]>(values: V, options: obj
   return Type.Unsafe<V[number]>({ type: "string", enum: [...values], ...options });
 }
 
-/** A list with bounds, described as those of fields are. */
+/** A list with bounds, which are described like those of a field. */
 export function boundedList<S extends Schema>(
   items: S,
   countMin: number,

@@ -45,7 +45,7 @@ export type EventMeasure = (typeof eventMeasures)[number];
 export const statisticsSeriesMax = 20;
 const severally = "May be repeated.";
 
-/** For these groups only the number of attempts is available. */
+/** For these groups, only the number of attempts is available. */
 export const groupsOfAttempts: readonly string[] = [
   "status_class",
   "code",

@@ -40,8 +40,8 @@ import {
 const ageMsMax = 30 * 86_400_000;
 
 /**
- * Applies to one request. A shorter timeout is likely a mistake, because many receivers need longer for their first TLS
- * handshake.
+ * Applies to one request. A timeout below the minimum is likely a mistake, because many receivers need longer for their
+ * first TLS handshake.
  */
 export const timeoutBounds = { min: 100, max: attemptTimeoutMsMax };
 
@@ -204,7 +204,7 @@ export const credentialFields = {
     secret(
       word({
         lengthMax: 2_048,
-        // The characters allowed by RFC 6750; others would not survive in the header.
+        // The characters allowed by RFC 6750. Others cannot be sent unchanged in the header.
         pattern: "^[A-Za-z0-9\\-._~+\\/]+={0,2}$",
         rule: "a token of letters, digits and -._~+/",
         doc: "Sent as `Authorization: Bearer`; stored encrypted and never shown.",

@@ -239,8 +239,8 @@ const customerFields = [
 const repeated = { countMin: 0, countMax: 100, doc: "May be repeated." };
 
 /**
- * All orders except `created` begin with the webhooks that need attention; those without failures or a backlog come
- * last.
+ * All sort orders except `created` begin with the webhooks that need attention; those without failures or a backlog
+ * come last.
  */
 const webhookOrders = ["created", "last_failure", "failures", "failure_rate", "backlog"] as const;
 export type WebhookOrder = (typeof webhookOrders)[number];
@@ -456,7 +456,7 @@ export const webhookFilterOptions: OptionTable<typeof webhookFilters> = {
   sort: "--sort <order>",
 };
 
-/** Labels of plain settings in the form of the dashboard. Kind and bounds follow from the field. */
+/** Labels of plain settings on the dashboard's form. Their kind and bounds follow from the field. */
 export const webhookFormLabels = {
   timeoutMs: "Timeout, ms",
 } as const satisfies { readonly [Name in keyof WebhookInput]?: string };

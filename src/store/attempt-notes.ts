@@ -14,7 +14,10 @@ import type {
 } from "../ports/store/deliveries.ts";
 import type { ProblemBatch, ProblemFact } from "../ports/store/delivery-problems.ts";
 
-/** Settlements of attempts that were made before their event was stored; they are written together with the event. */
+/**
+ * Settlements of attempts that were made before their event was stored. These settlements are written together with the
+ * event.
+ */
 export function attemptedOf(
   { attempted = [] }: PublishCommand,
   result: PublishResult | undefined,
@@ -27,7 +30,8 @@ export function attemptedOf(
 }
 
 /**
- * The failures of a batch, including those of settlements written together with an event, and whether each was written.
+ * Adds the failures of settlements that were written together with an event to the batch. Also returns the settlement
+ * results, with a result for each added failure.
  */
 export function withPassedOn(
   batch: ProblemBatch,
@@ -47,8 +51,8 @@ export function withPassedOn(
 }
 
 /**
- * Attempt notes in the format of both stores. They are text, because most attempts have none and notes are never
- * searched.
+ * Returns attempt notes in the format that both stores use. Notes are stored as text, because most attempts have none
+ * and they are never searched.
  */
 export function attemptNotesText(notes: AttemptNotes | null): string | null {
   if (notes === null) return null;

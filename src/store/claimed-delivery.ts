@@ -80,7 +80,7 @@ export function claimedSql(
     e.relayed, d.retried_at, d.retried_attempts`;
 }
 
-/** The strings that rows reference by number. */
+/** Resolves the string numbers in rows. */
 interface Strings {
   text(ref: number): string;
 }

@@ -46,7 +46,7 @@ export const exhausted = stateCodes.encode.exhausted;
 /** States with a code up to this one belong to deliveries that wait for a request. */
 export const waitingMax = Math.max(...waitingStates.map((state) => stateCodes.encode[state]));
 
-/** The columns that an UPDATE sets when an event ends a delivery. */
+/** The columns that an UPDATE sets when a delivery ends without a settlement. */
 export function endingSql({ state, reason }: Ending): string {
   return `state = ${stateCodes.encode[state]}, reason = '${reason}'`;
 }
@@ -57,7 +57,7 @@ export function decode<Word extends string>(words: Codec<Word>, code: number): W
   return word;
 }
 
-/** Decodes a state; throws unless it is one of those that the caller expects. */
+/** Decodes a state. Throws if the state is not among those that the caller expects. */
 export function decodeState<State extends DeliveryState>(states: readonly State[], code: number): State {
   const state = states.find((each) => stateCodes.encode[each] === code);
   if (state === undefined) throw new RangeError(`the stored state ${code} is not one of ${states.join()}`);
@@ -68,7 +68,10 @@ export function decodeOrNull<Word extends string>(words: Codec<Word>, code: numb
   return code === null ? null : decode(words, code);
 }
 
-/** Older retries are dropped: a delivery may be retried for as long as its payload is kept. */
+/**
+ * Maximum number of retries kept per delivery. Older ones are dropped, because a delivery may be retried for as long as
+ * its payload is kept.
+ */
 const keptMax = 20;
 
 /** The last retry from its two columns, which are both null or both set. */
@@ -107,19 +110,22 @@ export function queuePositionIn(lane: { readonly ordered: boolean }, place: Plac
   return lane.ordered ? place.order : place.priority * tierSpan + withinTier(place.dueAt);
 }
 
-/** A time as an offset within its tier, clamped so that absurd times cannot reach the tier of another priority. */
+/**
+ * Converts a time to an offset within its tier. The offset is clamped, because an extreme time would otherwise reach
+ * the tier of another priority.
+ */
 export function withinTier(timeMs: number): number {
   return Math.min(Math.max(timeMs, 0), tierSpan - 1);
 }
 
-/** PostgreSQL cannot store U+0000, which receivers may send. It is replaced by U+FFFD. */
+/** PostgreSQL cannot store U+0000, which responses of receivers may contain. It is replaced by U+FFFD. */
 export function storable(text: string): string {
   return text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text;
 }
 
 /**
- * Makes every string of a JSON document readable for PostgreSQL: escaped halves of surrogate pairs and escaped U+0000
- * become U+FFFD. `JSON.stringify` writes both as escapes, so older versions stored them.
+ * Makes every string of a JSON document readable for PostgreSQL: escaped lone surrogates and escaped U+0000 become
+ * U+FFFD. `JSON.stringify` writes both as escapes, and older versions stored them.
  */
 export function storableDocument(document: string): string {
   if (!document.includes("\\u")) return document;

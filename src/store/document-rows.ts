@@ -22,7 +22,7 @@ export type RuntimeRow = [
   health: string | null,
 ];
 
-/** The state of a webhook that survives restarts. */
+/** Converts a row to the state of a webhook that survives restarts. */
 export function toRuntimeState([
   webhookId,
   pausedUntil,

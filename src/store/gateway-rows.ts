@@ -13,7 +13,7 @@ import type {
 import { clocksDifferMs, type SearchPage } from "../ports/store/search.ts";
 import { uuidV7Floor, uuidV7TimeMs } from "../domain/uuid.ts";
 
-/** A row in the form in which both stores select it. */
+/** A log row, as both stores select it. */
 export type RequestRow = readonly [document: string, bookmark: string | null, body: Uint8Array | null];
 
 export function requestColumns(body: string): string {
@@ -32,7 +32,8 @@ export function toRequest([document, bookmark, body]: RequestRow): ReceivedReque
 }
 
 /**
- * The smallest index that holds all results of a search in order: which rows it covers (null for all), and which owner.
+ * The smallest index that contains all results of a search in order. `rows` says which rows it covers (null for all);
+ * `owner` is the source or tenant whose rows are read.
  */
 export interface RequestIndex {
   readonly rows: "notable" | "bookmark" | null;
@@ -58,7 +59,7 @@ function ownerOf({ sourceId, tenantId }: RequestFilter): RequestIndex["owner"] {
   return tenantId === null ? null : { column: "tenant", id: tenantId };
 }
 
-/** Conditions on log rows; `add` takes a value and returns its placeholder. */
+/** Returns the conditions of a filter on log rows; `add` takes a value and returns its placeholder. */
 export function requestConditions(
   filter: RequestFilter,
   add: (value: string | number) => string,

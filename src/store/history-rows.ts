@@ -26,7 +26,7 @@ import {
 /** The waiting deliveries of one priority, as both stores select them. */
 export type BacklogRow = [priority: number, count: number, oldestCreatedAt: number];
 
-/** Several rows may belong to one priority. */
+/** Sums rows into a backlog. Several rows may have the same priority. */
 export function backlogOf(rows: readonly BacklogRow[], isMore: boolean): Backlog {
   const waiting = Object.fromEntries(priorities.map((priority) => [priority, 0])) as Record<Priority, number>;
   let oldestCreatedAt: number | null = null;
@@ -81,13 +81,16 @@ export type DeliveryRow = [
   retries: string | null,
   replayOf: string | null,
   replayedBy: string | null,
-  /** All columns are null without a last attempt. */
+  /** Without a last attempt, all of these columns are null. */
   ...lastAttempt: AttemptRow,
 ];
 /** Number of columns before the columns of the last attempt. */
 const deliveryColumnCount = 23;
 
-/** The columns of a delivery `d`, its event `e` and its last attempt `a`. The stores number attempts differently. */
+/**
+ * The columns of a delivery `d`, its event `e` and its last attempt `a`. `attemptNumber` differs, because the stores
+ * number attempts differently.
+ */
 export function deliveryColumnsWith(attemptNumber: string): string {
   return `d.seq, d.id, d.tenant, d.webhook, e.id, e.event_type, d.priority, d.lane, d.origin, d.state,
   d.attempt_count, d.created_at, d.first_attempt_at, d.due_at, d.reason, d.category, d.completed_at, d.format,

@@ -5,8 +5,8 @@ import { migrations as postgres } from "./postgres/migrations.ts";
 import { migrations as sqlite } from "./sqlite/migrations.ts";
 
 /**
- * The beginning of each checksum, by name. Until 0.1.0 is released, update the line of a changed schema; databases of
- * earlier development versions are then refused. After the release, only add lines and never change them.
+ * The beginning of each checksum, by migration name. Until 0.1.0 is released, update the line of a changed schema.
+ * Databases of earlier development versions are then refused. After the release, only add lines; never change them.
  */
 const released = {
   sqlite: { schema: "8f3c481f7da6bfea" },

@@ -27,7 +27,7 @@ export function movedAway(store: string, { place, at }: MovedTo): StoreMovedErro
   );
 }
 
-/** The move was repeated, or the source store is no longer in service. */
+/** Error for a store whose contents were already moved: the move was repeated, or the store is no longer in service. */
 export function movedAlready(store: string, { place, at }: MovedTo): StoreMovedError {
   return new StoreMovedError(
     `the move of ${store} is already complete: everything was moved to ${place} on ${new Date(at).toISOString().slice(0, 16)}Z. ` +
@@ -71,7 +71,7 @@ export function otherMoveInto(store: string, source: string): StoreMovedError {
 
 type Stored = string | number | bigint | boolean | Uint8Array | null;
 
-/** A row in the form in which both stores read and write it. */
+/** Converts a stored row to the form that both stores read and write. */
 export function movedRow(part: MovedPart, stored: readonly unknown[]): MovedRow {
   return Object.values(part.columns).map((kind, place) => movedValue(kind, stored[place] as Stored));
 }
@@ -79,7 +79,7 @@ export function movedRow(part: MovedPart, stored: readonly unknown[]): MovedRow 
 function movedValue(kind: MovedKind, value: Stored): MovedValue {
   if (value === null) return null;
   if (kind === "boolean") return Boolean(value);
-  // SQLite stores fractions, PostgreSQL rounds them.
+  // SQLite stores fractions; PostgreSQL rounds them.
   if (kind === "integer") return Math.round(Number(value));
   if (kind === "text") return storable(String(value));
   return value as MovedValue;
@@ -88,7 +88,7 @@ function movedValue(kind: MovedKind, value: Stored): MovedValue {
 /** A copied key range as both stores record it. */
 export type KeptRow = [number: number, upTo: string, rows: number, digest: string, fingerprint: string];
 
-/** Ranges in order; each begins where the previous one ends. */
+/** Converts recorded rows to key ranges, in order. Each range begins where the previous one ends. */
 export function keptStretches(rows: readonly KeptRow[]): readonly KeptStretch[] {
   let after: MovedKey | null = null;
   return rows.map(([number, upToText, count, digest, fingerprint]) => {

@@ -40,7 +40,7 @@ export const forgottenSql = (noticedBefore: string, resolvedBefore: string): str
 
 export const unresolvedSql = `state IN (${open}, ${recoveringCode})`;
 
-/** A row in the form in which both stores select it. */
+/** A log row, as both stores select it. */
 export type ProblemRow = [position: number, document: string];
 
 export function toProblem([position, document]: ProblemRow): StoredProblem {
@@ -70,8 +70,8 @@ export function problemDocument(problem: DeliveryProblem & { readonly position?:
 }
 
 /**
- * Whether a row is in one of the states to show. The arguments are parameters: the time, and for each of
- * `problemStates` whether it is shown.
+ * SQL for whether a row is in one of the states to show. The arguments are SQL parameters: the time and, for each of
+ * `problemStates`, whether it is shown.
  */
 export function shownSql(
   now: string,
@@ -123,7 +123,7 @@ export type EarlierRow = [
 /** Number of earlier attempts examined. A failure that alternates with more than this many others is counted again. */
 export const earlierMax = 8;
 
-/** Facts with the earlier attempts of their deliveries. */
+/** The facts of deliveries that have earlier attempts. */
 export function repeatable(facts: readonly ProblemFact[]): readonly ProblemFact[] {
   return facts.filter(({ attemptNumber }) => attemptNumber > 1);
 }
@@ -133,19 +133,19 @@ export function candidateIds({ webhookId, kind }: ProblemFact): readonly [own: s
   return [problemIdOf(webhookId, kind), problemIdOf(webhookId, otherKind)];
 }
 
-/** An existing problem of a webhook with a new kind. */
+/** An existing problem of a webhook for which the batch contains a new kind. */
 export interface RoomRow {
   readonly id: string;
   readonly state: number;
   readonly lastSeen: number;
 }
 
-/** The contents of the store when a batch is applied. */
+/** The stored data that is needed to apply a batch. */
 export interface KnownProblems {
   readonly rows: readonly StoredProblem[];
   /** Ids of webhooks that are not deleted. */
   readonly webhooks: ReadonlySet<string>;
-  /** All rows of webhooks with a new kind, least recently changed first. */
+  /** All problems of the webhooks for which the batch contains a new kind, least recently changed first. */
   readonly room: ReadonlyMap<string, readonly RoomRow[]>;
   /** Earlier attempts, keyed by the position of the delivery. */
   readonly earlier: ReadonlyMap<number, readonly EarlierRow[]>;
@@ -212,7 +212,10 @@ class Rooms {
     }
   }
 
-  /** Whether a new kind fits. Not called for existing kinds, including those added by this batch. */
+  /**
+   * Reserves room for a new kind and returns whether it fits. Not called for existing kinds, including those added by
+   * this batch.
+   */
   take(webhookId: string): boolean {
     const left = this.#left.get(webhookId);
     if (left === undefined) return false;

@@ -20,7 +20,7 @@ export function stepCode(step: StatisticsStep): number {
   return statisticsSteps.indexOf(step);
 }
 
-/** The numbers of the names of a bucket as stored; 0 means all. */
+/** The stored names of a bucket, as string numbers; 0 means all. */
 interface StoredBucket {
   readonly kind: FactKind;
   readonly start: number;
@@ -105,9 +105,9 @@ export interface RollUpPlace {
 export const rollUpStart: RollUpPlace = { tenant: -1, subject: -1 };
 
 /**
- * One portion of a larger bucket: for each smaller bucket, the rows after a place, in the order of tenants and subjects
- * and limited to `limit` rows. Sums the rows up to the place that all lists have reached; `next` is null if the larger
- * bucket is complete.
+ * Computes one portion of a larger bucket. For each smaller bucket, takes the rows after a place, in the order of
+ * tenants and subjects and limited to `limit` rows. Sums the rows up to the place that all lists have reached; `next`
+ * is null if the larger bucket is complete.
  */
 export function summedPortion(
   lists: readonly (readonly PortionRow[])[],
@@ -133,7 +133,7 @@ export function summedPortion(
   };
 }
 
-/** Each step with the smaller one from which it is rolled up. */
+/** Each step, with the smaller step from which it is rolled up. */
 export const rollUps: readonly { readonly step: StatisticsStep; readonly from: StatisticsStep }[] = [
   { step: "hour", from: "minute" },
   { step: "day", from: "hour" },
@@ -184,7 +184,7 @@ interface EndedBucket {
   readonly counts: Counts;
 }
 
-/** What to add to each bucket, in the order in which the rows are locked. */
+/** The counts to add to each bucket, in the order in which the rows are locked. */
 export function endedBuckets(ended: readonly EndedDeliveries[], at: number): readonly EndedBucket[] {
   const found = new Map<string, EndedBucket>();
   for (const { tenant, webhook: subject, key, count } of ended) {
@@ -203,7 +203,7 @@ export function endedBuckets(ended: readonly EndedDeliveries[], at: number): rea
 /** A row of a bucket as both stores select it. */
 export type BucketCountsRow = [start: number, tenant: number, subject: number, counts: Uint8Array];
 
-/** Resolves the numbers of names; 0 is all of them. */
+/** Resolves the string numbers of names; 0 means all. */
 export function toStatisticsRow(
   [start, tenant, subject, counts]: BucketCountsRow,
   strings: { text(ref: number): string },

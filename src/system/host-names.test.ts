@@ -225,7 +225,7 @@ describe("host names", () => {
     const hanging = Array.from({ length: 50 }, (_, number) =>
       addressesOf(names, `n${number}.example.test`).then(() => (answered += 1)),
     );
-    // File access and cryptography can still use the thread pool, and a database can be found by its name.
+    // File access and cryptography can still use the thread pool, and a connection to a database by host name succeeds.
     assert.match(await readFile(files.resolv, "utf8"), /nameserver/);
     await promisify(pbkdf2)("password", "salt", 1, 8, "sha256");
     const database = createServer((socket) => socket.end("hello"));

@@ -20,7 +20,7 @@ import {
 const textsMax = 100;
 const textLengthMax = 1_024;
 
-/** TXT records from the name servers of the system, or from these servers (`address:port`). */
+/** Looks up TXT records with the system's name servers, or with the given ones (`address:port`). */
 export function createNameLookup(addresses?: readonly string[]): NameLookup {
   const servers = new NameServers(undefined, addresses);
   return {
@@ -42,7 +42,7 @@ export function createNameLookup(addresses?: readonly string[]): NameLookup {
 
 /** Applies to addresses that are returned without a time to live. */
 const defaultTtlMs = 60_000;
-/** Entries of the hosts file can change at any time, and are in memory anyway. */
+/** Entries of the hosts file are not cached, because they can change at any time and are in memory anyway. */
 const hostsTtlMs = 0;
 const nameLengthMax = 253;
 
@@ -146,7 +146,7 @@ class HostNames implements NameSource {
     return { found: addresses.map((address) => ({ address, ttlMs: hostsTtlMs })), status: "notfound" };
   }
 
-  /** Completes short names with the search domains (`resolv.conf(5)`). */
+  /** Queries the name servers, completing short names with the search domains (`resolv.conf(5)`). */
   async #askServers(hostname: string): Promise<ServiceResult> {
     let error: unknown;
     const { search, ndots } = this.#servers.settings();
@@ -156,7 +156,7 @@ class HostNames implements NameSource {
         if (found.length > 0) return { found, status: "notfound" };
       } catch (caught) {
         error ??= caught;
-        // The next candidate would wait as long.
+        // The next candidate would wait just as long.
         if (isSilence(caught)) return { found: [], status: "tryagain", error: caught };
       }
     }
@@ -202,7 +202,8 @@ function unchanging(addresses: readonly string[]): NamedAddress[] {
 }
 
 /**
- * Addresses of this machine's network interfaces. The loopback interface counts only if there is no other interface.
+ * Addresses of this machine's network interfaces. Loopback and link-local addresses are returned only if the machine
+ * has no other address.
  */
 function ownAddresses(): string[] {
   const all = Object.values(networkInterfaces()).flatMap((card) => card ?? []);
@@ -257,7 +258,7 @@ async function takeLookupSlot(slots: BigInt64Array): Promise<(() => void) | null
 
 const cachedMsMax = 30_000;
 const cachedNamesMax = 256;
-/** How much longer a working address is used while name servers do not answer. */
+/** How long a known address continues to be used while name servers do not answer. */
 const staleMsMax = 3_600_000;
 /** How long a connection waits for name servers when an older answer is available. */
 const staleAfterMs = 250;
@@ -292,7 +293,9 @@ export function createInfrastructureLookup(names: NameSource): LookupFunction {
   };
 }
 
-/** Uses the codes of `dns.lookup`, which clients expect: EAI_AGAIN when name servers did not answer. */
+/**
+ * Creates an error with the codes of `dns.lookup`, which clients expect: EAI_AGAIN when name servers did not answer.
+ */
 function lookupError(error: unknown, hostname: string): NodeJS.ErrnoException {
   const code = codeOf(error) ?? "";
   return new NameError(code === "ENOTFOUND" || code.startsWith("EAI_") ? code : "EAI_AGAIN", hostname);

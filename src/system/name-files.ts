@@ -23,7 +23,7 @@ export const systemNameFiles: NameFiles = {
   nsswitch: "/etc/nsswitch.conf",
 };
 
-/** Maximum size, because lists of blocked hosts can have several megabytes. */
+/** Maximum size of a file. Lists of blocked hosts can be several megabytes long. */
 const fileBytesMax = 16 * 1024 * 1024;
 
 /**
@@ -244,7 +244,7 @@ export class NameServers {
     });
   }
 
-  /** The TXT records of a name, each as a list of strings. Also rejects if there is no such record. */
+  /** The TXT records of a name, each as a list of strings. Also rejects if the name has no such record. */
   texts(name: string): Promise<readonly (readonly string[])[]> {
     return this.#ask((resolver) => resolver.resolveTxt(name));
   }

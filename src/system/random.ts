@@ -1,7 +1,9 @@
 import { randomFillSync } from "node:crypto";
 import type { Random } from "../ports/random.ts";
 
-/** One system call fills this much. An id takes 10 bytes, and a call for each would be a third of its cost. */
+/**
+ * Bytes fetched by one system call. An id takes 10 bytes, and a system call for each id would be a third of its cost.
+ */
 const poolBytes = 8_192;
 
 /**

@@ -1,4 +1,4 @@
-/** Limits on calls over HTTP: what a caller receives, and which callers are not limited. */
+/** Limits on HTTP calls: what a limited caller receives, and which callers are exempt. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { ManualClock } from "../../src/engine/manual-clock.fixture.ts";
@@ -48,7 +48,7 @@ test("WDS-5 beyond the calls of its key or its tenant a caller gets 429 with Ret
   assert.equal(reply.status, 200);
   assert.equal(reply.headers.get("ratelimit-policy"), '"key";q=2;w=60, "tenant";q=3;w=60');
   assert.equal(reply.headers.get("ratelimit"), '"key";r=1;t=30, "tenant";r=2;t=20');
-  // Calls that fail also count and carry limit headers, even if the key may not make this call.
+  // Failed calls count too and carry limit headers, even if the key lacks the right to make the call.
   const forbidden = await first.get("/v1/tenants");
   assertProblem(forbidden, { status: 403, code: "forbidden" });
   assert.equal(forbidden.headers.get("ratelimit"), '"key";r=0;t=60, "tenant";r=1;t=40');

@@ -133,8 +133,8 @@ suite("the dashboard over HTTP", () => {
         cookieOf(await login({ key: standIn.adminKey })),
         cookieOf(await there.post("/ui/session", { key: other.adminKey })),
       ];
-      // Browsers send both cookies, because cookies ignore ports. If both had the same name, only the later one would
-      // be kept.
+      // Browsers send both cookies, because cookies ignore ports. If the cookies had the same name, only the later one
+      // would be kept.
       const names = new Set(cookies.map((cookie) => cookie.split("=", 1)[0]));
       assert.equal(names.size, 2);
       const headers = { cookie: cookies.join("; ") };
@@ -193,7 +193,7 @@ suite("the dashboard over HTTP", () => {
     const plain = { host: "10.0.0.3:8080", origin: "http://10.0.0.3:8080" };
     const refused = await plainRequest(url, { method: "POST", body, headers: plain });
     assert.deepEqual([refused.status, refused.headers["set-cookie"]], [400, undefined]);
-    // A host in the same domain could have set a cookie without the prefix.
+    // Without the prefix, a host in the same domain could have set the cookie.
     const [cookie = ""] = String(opened.headers["set-cookie"]).replace("__Host-", "").split(";");
     const tossed = await plainRequest(`${standIn.baseUrl}/v1/webhooks`, {
       method: "GET",

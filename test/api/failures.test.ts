@@ -146,7 +146,7 @@ test("a key whose call died with its process is free again after ten seconds, an
   const started = Promise.withResolvers<null>();
   let time = Date.now();
   let calls = 0;
-  // The stand-in's store never renews a claim, as if the process had died.
+  // The stand-in's store never renews a claim, as if the process that holds it had died.
   const { client } = await open(({ services, clock }) => ({
     clock: { ...clock, now: () => time },
     services: {

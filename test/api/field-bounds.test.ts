@@ -1,7 +1,7 @@
 /**
- * Checks every field that callers set against its description. Through the API and the library, each bound is accepted
- * and a value beyond it is refused with the field's name. The OpenAPI document has the same bounds and no field without
- * a description.
+ * Checks every field that callers set against its description. The API and the library must accept each bound, and must
+ * refuse a value beyond it with the field's name. The OpenAPI document must have the same bounds and describe every
+ * field.
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
@@ -37,7 +37,7 @@ suite("bounds of fields", () => {
   });
   after(() => server.close());
 
-  /** Fails with a list of all differences from the descriptions. */
+  /** Fails with a list of all differences between the behaviour and the descriptions. */
   const eachProbe = async (judge: (resource: Resource, probe: Probe) => Promise<string | null>) => {
     const failures: string[] = [];
     for (const resource of resources) {
@@ -115,9 +115,10 @@ suite("bounds of fields", () => {
       .map(({ requestBody }) => (requestBody as { content: Json } | undefined)?.content["application/json"])
       .filter((content) => content !== undefined)
       .map((content) => (content as { schema: Json }).schema);
-    // Excluded: a batch contains events, a login and a code are not stored, a change of an operation ends it
-    // (bulk-actions.test.ts), and a mute needs an alert (tour.fixture.ts). Two ends are joined only once, and a request exists
-    // once it was sent (scenarios/gateway.test.ts). A channel's fields depend on its kind (notifications.test.ts).
+    // Bodies that this test excludes. Batches contain events, and logins and codes are not stored. Changing an
+    // operation ends it (bulk-actions.test.ts), and a mute needs an alert (tour.fixture.ts). The same two ends can be
+    // connected only once, and a request exists only after it was sent (scenarios/gateway.test.ts). A channel's fields
+    // depend on its kind (notifications.test.ts).
     const others = new Set([
       "ConnectionCreate",
       "NotificationChannelsInput",
@@ -163,8 +164,8 @@ function failureOf(
 }
 
 /**
- * Converts an input of the library to a request body of the API. Fields without a description and values that are not
- * times stay unchanged.
+ * Converts a library input to an API request body. Times become text. All other values, and fields without a
+ * description, keep their values.
  */
 function bodyOf(fields: Fields, input: Json): Json {
   const body: Record<string, unknown> = {};

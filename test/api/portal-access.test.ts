@@ -1,4 +1,7 @@
-/** Rights of a portal session: every route, with and without its capability, and with ids that belong to others. */
+/**
+ * Rights of a portal session: calls every route with and without its capability, and with ids of other tenants'
+ * resources.
+ */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { portalCapabilities, type PortalCapability } from "../../src/domain/scope.ts";
@@ -75,7 +78,7 @@ suite("rights of a portal session", () => {
     };
   }
 
-  /** One channel for all resources of a tenant, because the channels are replaced as a whole. */
+  /** One channel for all of a tenant's resources, because channels can be replaced only as a whole list. */
   async function channelOf(tenant: string): Promise<string> {
     const path = `/v1/tenants/${tenant}/notifications`;
     const [known] = itemsOf((await admin.get(path)).body["data"]);

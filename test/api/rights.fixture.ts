@@ -1,7 +1,7 @@
 /**
- * Who may call which route. The table is hand-written and takes nothing from the code, so that an accidental change of
- * a right is noticed. When you add a route, add it here with the intended right. Message bodies require
- * `payloads:read`, secrets require `secrets:read`, and data that only the operator may see requires an admin key.
+ * Which keys and sessions may call which route. The table is written by hand and does not use the code, so that an
+ * accidental change of a right is noticed. When you add a route, add it here with the intended right. Message bodies
+ * require `payloads:read`, secrets require `secrets:read`, and operator data requires an admin key.
  */
 
 /** The key roles that an access level accepts. */

@@ -1,4 +1,4 @@
-/** Slow clients: none of them keeps a connection or memory for longer than the limits. */
+/** Slow clients must not keep a connection or memory for longer than the limits allow. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -82,7 +82,7 @@ test("unfinished bodies do not fill the memory, and leave capacity for others", 
       socket.write(uploadHead(body.length + 1, { path: "/v1/events/batch", key: patient.adminKey }));
       socket.write(body);
     }
-    // Some are refused immediately because there are too many. An accepted request never completes.
+    // Some requests are refused immediately because too many are open. An accepted request never completes.
     const answer = await Promise.race(refused);
     assert.match(answer, /^HTTP\/1\.1 503 [^]*\r\nretry-after: 1\r\n[^]*"code":"unavailable"/i);
     const held = process.memoryUsage().arrayBuffers - before - body.length;

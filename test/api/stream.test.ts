@@ -1,6 +1,6 @@
 /**
- * Streams as connections: who may open one, how many are allowed, and when each ends. The scenarios of every mode test
- * their content.
+ * Stream connections: who may open one, how many are allowed, and when they end. The scenarios of every mode test the
+ * content.
  */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";

@@ -117,7 +117,7 @@ const isAsyncApi = new Ajv({ strict: false, validateFormats: false }).compile(
   asyncApi.schemasWithoutId["3.0.0"] as object,
 );
 
-/** Every `$ref`; examples have none. */
+/** Every `$ref` in the document. Examples do not contain any. */
 function referencesIn(value: unknown): readonly string[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([name, member]) =>
@@ -125,7 +125,7 @@ function referencesIn(value: unknown): readonly string[] {
   );
 }
 
-/** The target of a reference within the document; fails if there is no target. */
+/** The value that a reference within the document points to. Fails if it does not exist. */
 function placeOf(document: object, reference: string): unknown {
   assert.ok(reference.startsWith("#/"), reference);
   return reference
@@ -141,7 +141,7 @@ function placeOf(document: object, reference: string): unknown {
 
 const typeNames = ["__proto__", "order.anything", "order.created", "order.gone"];
 
-/** One expected value, or several, any of which is accepted. */
+/** The `$ref` of a schema, or the `$ref`s of its alternatives. An example must match one of them. */
 function refsOf(schema: SchemaOfContent): readonly string[] {
   return "$ref" in schema ? [schema.$ref] : schema.anyOf.map(({ $ref }) => $ref);
 }

@@ -17,8 +17,8 @@ export async function bringAxe(page: Page): Promise<void> {
 }
 
 /**
- * Checks the page twice: wide and light, narrow and dark. axe must find nothing, and nothing may be wider than the
- * window.
+ * Checks the page twice: wide with the light scheme, and narrow with the dark scheme. axe must not report any
+ * violation, and no element may be wider than the window.
  */
 export async function judge(page: Page, what: string): Promise<void> {
   for (const [colorScheme, width] of [
@@ -33,8 +33,8 @@ export async function judge(page: Page, what: string): Promise<void> {
 }
 
 /**
- * Passed rules are neither collected nor transferred. On a page with many rows, that costs more than the rules
- * themselves.
+ * Passed rules are not collected, because on a page with many rows, collecting and transferring them costs more than
+ * checking the rules.
  */
 const run = `axe
   .run({

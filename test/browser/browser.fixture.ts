@@ -1,4 +1,4 @@
-/** Chromium on this machine, configured to send no requests of its own. */
+/** Chromium on this machine, configured not to send any requests except those of the pages. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -7,13 +7,14 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 
 /** Debian's path, used for runs outside `npm test`. */
 const chromiumPath = process.env["POSTHORN_TEST_CHROMIUM"] ?? "/usr/bin/chromium";
-/** The same engine without a window system, if it is installed. A page needs half the processor time. */
+/** The same engine without a window system, if it is installed. It needs half the CPU time per page. */
 const headlessShellPath = join(dirname(chromiumPath), "chromium-headless-shell");
 
 /**
- * Disabled features. The first are the ones that Playwright disables and that matter for these tests, because our list
- * replaces Playwright's. The next is a spare renderer for the next page. The last are lists below the invisible address
- * bar, which use a separate renderer for each window and more processor time than a dashboard page.
+ * Features to disable. The first ones are those that Playwright disables and that matter for these tests, because our
+ * list replaces Playwright's. The next one would start a spare renderer for the next page. The last ones are lists
+ * below the address bar. The bar is invisible here, but they would start a separate renderer for each window, and use
+ * more CPU time than a dashboard page.
  */
 const disabledFeatures = [
   "AvoidUnnecessaryBeforeUnloadCheckSync",
@@ -71,11 +72,11 @@ export function browserOptions() {
   };
 }
 
-/** Events that must never happen on a page, recorded from the time it opens. */
+/** Problems that must never occur on a page, recorded from the time it opens. */
 export interface Watch {
   /** Requests to other servers. */
   readonly foreign: string[];
-  /** Policy violations and uncaught errors. */
+  /** Violations of the content security policy, and uncaught errors. */
   readonly complaints: string[];
 }
 
@@ -112,7 +113,7 @@ export async function loggedIn(
   return context;
 }
 
-/** Opens another page of the same document without reloading it, as a link does. */
+/** Opens another page of the same document as a link does, without reloading the document. */
 export async function goWithin(page: Page, path: string): Promise<void> {
   await page.evaluate(
     `history.pushState(null, "", ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent("popstate"))`,

@@ -1,6 +1,6 @@
 /**
- * The dashboard in Chromium, with a real server and a real receiver. The tests depend on each other: the server starts
- * empty, and later tests use the data of earlier ones.
+ * The dashboard in Chromium, with a real server and a real receiver. Later tests depend on earlier ones: the server
+ * starts empty, and its data accumulates.
  */
 import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
@@ -13,7 +13,7 @@ import { bringAxe, forAxe, judge } from "./axe.fixture.ts";
 import { assertClean, goWithin, watch } from "./browser.fixture.ts";
 import { DashboardWorld } from "./dashboard-world.fixture.ts";
 
-/** How often a page polls without a stream, in milliseconds. */
+/** Polling interval of a page without a stream, in milliseconds. */
 const refreshMs = 5_000;
 /** Simulates that the user returns to the window. */
 const lookAgain = "dispatchEvent(new Event('visibilitychange'))";
@@ -261,7 +261,7 @@ suite("the dashboard", () => {
   });
 
   test("updates arrive by a stream while no timer of the page runs, and a paused page closes it", async () => {
-    // A stopped clock applies to all pages of its browser context.
+    // A clock that was stopped stays stopped for all pages of its browser context.
     const own = await world.logIn();
     const page = await own.newPage();
     await page.clock.install();
@@ -270,7 +270,7 @@ suite("the dashboard", () => {
     await page.getByRole("button", { name: /^Live/ }).waitFor();
     await page.clock.pauseAt(Date.now() + 60_000);
     await publish({}, "order.streamed");
-    // Rendering needs a timer too. These timers take much less time than the interval until the next poll.
+    // Rendering also uses timers. They need much less time than the polling interval.
     const row = page.locator("tbody tr").first();
     await eventually("the row", {
       ask: () => page.clock.runFor(10).then(() => row.count()),
@@ -300,7 +300,7 @@ suite("the dashboard", () => {
     const before = await counted();
     await publish({}, "order.counted");
     const count = await eventually("it is counted", { ask: counted, holds: (now) => now > before });
-    // Each check advances the page's clock slightly. All checks together take less than a poll interval.
+    // Each check advances the page's clock slightly. All checks together advance it by less than a polling interval.
     let leftMs = 10_000;
     await eventually("the figure", {
       ask: async () => {
@@ -339,7 +339,7 @@ suite("the dashboard", () => {
     page.on("request", (request) => {
       if (request.url().includes("/v1/stream?")) streams += 1;
     });
-    // The response is withheld, as by a buffering proxy: the page gets neither data nor an error.
+    // The response is withheld, as a buffering proxy would do: the page receives neither data nor an error.
     await page.route("**/v1/stream?**", () => undefined);
     await page.clock.install();
     await page.goto(`${server.url}/ui/deliveries?event_type=order.polled`);

@@ -1,4 +1,4 @@
-/** Responses of sources to a form that another site submits, in Chromium with a logged-in administrator. */
+/** How sources respond to a form that another site submits, in Chromium with a logged-in administrator. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { Page } from "playwright-core";
@@ -106,7 +106,7 @@ suite("responses of sources in a browser", () => {
     await created("/v1/connections", { source_id: id, webhook_id: webhook["id"] });
     const script = attack(other.origin);
     const page = await world.context.newPage();
-    /** As if the browser ignored Content-Disposition: the sandbox alone must be sufficient. */
+    /** Simulates a browser that ignores Content-Disposition. The sandbox alone must prevent the attack. */
     const shown = await world.context.newPage();
     await shown.route(`${world.server.url}/**`, async (route) => {
       const response = await route.fetch();

@@ -161,7 +161,7 @@ suite("lists", () => {
     const startedAt = Date.now();
     const created_at = new Date(startedAt).toISOString();
     const data = Array.from({ length: 120 }, (_, index) => ({ ...one, id: `row-${index}`, created_at }));
-    // A stopped clock applies to all pages of its browser context.
+    // A clock that was stopped stays stopped for all pages of its browser context.
     const own = await world.logIn();
     const page = await own.newPage();
     await page.clock.install({ time: startedAt });

@@ -11,7 +11,7 @@ const each = 55;
 
 interface LongList {
   readonly path: string;
-  /** The same list with a filter that matches different rows, and with a filter that matches none. */
+  /** The same list with two filters: one matches different rows, the other matches none. */
   readonly filtered: string;
   readonly empty: string;
   /** Text that each row contains before and after filtering. */

@@ -1,4 +1,7 @@
-/** Numbers on pages match the ledger of a known world and agree with each other, in Chromium with one real server. */
+/**
+ * Numbers on pages are consistent with each other and with the ledger of a known world, in Chromium with one real
+ * server.
+ */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { eventually } from "../scenarios/eventually.fixture.ts";

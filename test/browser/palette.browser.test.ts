@@ -1,4 +1,4 @@
-/** Palette, shortcuts and the system page, in Chromium with one real server. */
+/** Command palette, shortcuts and the system page, in Chromium with one real server. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";

@@ -1,6 +1,6 @@
 /**
  * An application that embeds the portal: a page on another site, a backend that creates sessions, and a browser that
- * blocks the portal's storage.
+ * denies the portal access to storage.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -15,7 +15,7 @@ export interface HostPage {
   /** On `localhost`, which is a different site from the server's, 127.0.0.1. */
   readonly origin: string;
   readonly url: string;
-  /** Number of sessions that its backend has created. */
+  /** Number of sessions that the host's backend has created. */
   readonly sessions: number;
   /** How many times a browser has loaded the page. */
   readonly loads: number;
@@ -91,7 +91,7 @@ export async function openStrictBrowser(): Promise<StrictBrowser> {
   });
   return {
     context,
-    // Closes all pages but one. Without any page, the window closes, and with it the browser.
+    // Closes all pages except one. If all pages were closed, the window would close and the browser with it.
     closePages: async () => {
       await Promise.all(
         context

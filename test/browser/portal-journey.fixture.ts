@@ -4,8 +4,8 @@ import { Keyboard } from "./keyboard.fixture.ts";
 import { type PortalWorld, wordsOf } from "./portal-world.fixture.ts";
 
 /**
- * Uses only Tab and Enter, in each language: add an endpoint, see the test event, break the endpoint, read why, fix it,
- * recover.
+ * Uses only Tab and Enter, and runs in each language: add an endpoint, see the test event, break the endpoint, read why
+ * it failed, fix it, and see it recover.
  */
 export async function portalJourney(
   world: PortalWorld,

@@ -13,7 +13,7 @@ import { everything, type Json, PortalWorld, wordsOf } from "./portal-world.fixt
 suite("pages of the portal", () => {
   let world: PortalWorld;
   before(async () => {
-    // No mail server listens there, so emails wait. The page only has to show that.
+    // No mail server listens at this address, so emails wait. The page only has to show that.
     const mail = { POSTHORN_SMTP_URL: "smtp://127.0.0.1:9", POSTHORN_MAIL_FROM: "Webhooks <w@example.com>" };
     world = await PortalWorld.open(mail);
   });
@@ -278,7 +278,7 @@ suite("pages of the portal", () => {
     await page.getByLabel("Allowed frame origins").fill("https://app.example.com");
     await save.click();
     await settingsAre({ accent: "#ffdd00", product_name: "Shop of Acme" });
-    // Runs immediately, because input typed while the page receives the saved values must be kept.
+    // Types before the page has received the saved values, because that input must be kept.
     await page.getByLabel("Product name").fill("");
     await save.click();
     await settingsAre({ accent: "#ffdd00", product_name: null });
@@ -373,7 +373,7 @@ suite("pages of the portal", () => {
   });
 });
 
-/** Simulates that the user returns to the window: pages refetch. */
+/** Simulates that the user returns to the window, which makes the page refetch its data. */
 async function lookAgain(page: Page): Promise<void> {
   await page.evaluate('document.dispatchEvent(new Event("visibilitychange", { bubbles: true }))');
 }

@@ -11,7 +11,7 @@ import { openBrowser } from "./browser.fixture.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Has all capabilities. */
+/** A session with all capabilities. */
 export const everything = { capabilities: portalCapabilities };
 
 export class PortalWorld {

@@ -275,7 +275,7 @@ suite("the portal", () => {
       await page.goto(`${host.url}?path=endpoints/${webhookId}?tab=security`);
       const frame = await frameOf(page);
       await frame.getByRole("heading", { name: receiver.url("/first") }).waitFor();
-      // Sent by the frame itself, not by its parent.
+      // The frame itself sends this message, not its parent.
       await frame.evaluate("window.postMessage({ type: 'posthorn:path', path: 'help' }, '*')");
       await frame.getByRole("button", { name: "Show for 30 seconds" }).click();
       await frame.getByText(/^whsec_/).waitFor();

@@ -19,7 +19,7 @@ suite("webhooks in the dashboard", () => {
   let isBroken = true;
 
   before(async () => {
-    // No mail server listens there, so no email is sent.
+    // No mail server listens at this address, so no email is sent.
     const mail = { POSTHORN_SMTP_URL: "smtp://127.0.0.1:9", POSTHORN_MAIL_FROM: "Webhooks <w@example.com>" };
     world = await DashboardWorld.open(mail);
     ({ server, receiver, context } = world);
@@ -365,7 +365,7 @@ suite("webhooks in the dashboard", () => {
   });
 });
 
-/** Records, in every frame, drawings whose width differs from that of their box. */
+/** Records, in every frame, each chart whose width differs from that of its container. */
 const watchPlots = `
   globalThis.misfits = [];
   requestAnimationFrame(function look() {
@@ -377,7 +377,7 @@ const watchPlots = `
   });
 `;
 
-/** Three one-minute points: the middle one has no durations, and the last one is unfinished. */
+/** Three one-minute points. The middle one has no durations, and the last minute has not ended yet. */
 function chartedHour() {
   const start = Date.UTC(2026, 10, 23, 4);
   const at = (minutes: number) => new Date(start + minutes * 60_000).toISOString();

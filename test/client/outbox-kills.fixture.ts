@@ -25,8 +25,8 @@ export interface KillsReport {
 }
 
 /**
- * Kills an application (signal 9) this many times, each time after a different number of commits. Afterwards,
- * everything committed must have been published exactly once, and nothing else.
+ * Kills an application with signal 9 this many times, each time after a different number of commits. Afterwards, every
+ * committed event must have been published exactly once, and no other events.
  */
 export async function killApplications(times: number): Promise<KillsReport> {
   const server = await openServer();
@@ -75,7 +75,7 @@ function openOutbox(file: string, { baseUrl, adminKey }: Server) {
 const dayMs = 86_400_000;
 
 function leftIn(file: string): { readonly waiting: number; readonly claimed: number } {
-  // Not read-only, because opening the file rolls back what the kill left incomplete.
+  // Opened for writing, because opening the file rolls back transactions that the kill left incomplete.
   const database = new DatabaseSync(file);
   const counts = database
     .prepare("SELECT count(*) AS waiting, count(token) AS claimed FROM posthorn_outbox")

@@ -19,7 +19,7 @@ import { node20For } from "../services/node20.fixture.ts";
 const page = "packages/client/README.md";
 const run = promisify(execFile);
 
-/** The programs on the page, by the name in their first line. */
+/** The programs on the page, by the file name in their first line. */
 function programs(language: string): ReadonlyMap<string, string> {
   return new Map(
     codeBlocks(page, language).map((code) => {

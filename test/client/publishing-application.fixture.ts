@@ -1,5 +1,5 @@
-// An application for tests that kill it: `node publishing-application.fixture.ts FILE URL KEY ROUND`. It commits orders, each with
-// its event, while the outbox publishes. Prints a line after each commit.
+// An application that tests kill: `node publishing-application.fixture.ts FILE URL KEY ROUND`. It commits orders
+// together with their events, while the outbox publishes. Prints a line after each commit.
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "../../src/client/index.ts";
@@ -25,6 +25,6 @@ for (let n = 0; ; n += 1) {
   outbox.add({ event_type: "order.completed", data: { order_id: id }, timestamp }, database);
   database.exec("COMMIT");
   process.stdout.write(`committed ${id}\n`);
-  // The delay is sometimes zero, and sometimes long enough for the outbox to send.
+  // Waits between commits: sometimes not at all, and sometimes long enough for the outbox to send.
   if (n % 3 === 0) await sleep(n % 20);
 }

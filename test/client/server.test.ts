@@ -1,4 +1,4 @@
-/** The client with a real server: its guarantees about keys and repeats, and each resource once. */
+/** The client with a real server: its guarantees about keys and repeated calls, and one call for each resource. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";

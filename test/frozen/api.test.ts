@@ -1,5 +1,6 @@
 /**
- * The HTTP API: its document, one response of every operation, the usual errors, and the error message of every bound.
+ * The HTTP API: its OpenAPI document, one response of every operation, the common errors, and the error message of
+ * every bound.
  */
 import assert from "node:assert/strict";
 import { after, before, mock, suite, test } from "node:test";

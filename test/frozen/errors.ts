@@ -62,7 +62,10 @@ async function refusedForms(admin: Client): Promise<void> {
     await admin.post("/v1/events", event, { headers: { "idempotency-key": idempotencyKey } });
 }
 
-/** Queries, and checks in code outside the field definitions. Bounds of fields: field-bounds.test.ts. */
+/**
+ * Query parameters, and checks that are not part of the field definitions. field-bounds.test.ts tests the bounds of
+ * fields.
+ */
 async function refusedBounds(admin: Client): Promise<void> {
   const queries = [
     "limit=0",

@@ -4,7 +4,7 @@ import { createTestDatabase } from "../conformance/store/postgres-database.fixtu
 import { start } from "../conformance/store/scene.fixture.ts";
 import type { Store } from "../../src/ports/store.ts";
 
-/** One database. `open` restores the contents that the first start of a store creates, including its sequences. */
+/** One database. `open` first restores the contents that a store's first start creates, including the sequences. */
 export class FreshPostgres implements AsyncDisposable {
   #made: ReturnType<typeof makeFresh> | null = null;
 

@@ -1,6 +1,6 @@
 /**
- * How a database with the current schema would run statements. Each statement is followed by the lines of its plan,
- * without costs.
+ * How a database with the current schema would execute statements. The lines of its plan, without costs, follow each
+ * statement.
  */
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
@@ -23,7 +23,7 @@ export async function plansOf(store: "sqlite" | "postgres", statements: readonly
   return `${explained.map(([sql, plan]) => [sql, ...plan.map((line) => `    ${line}`)].join("\n")).join("\n\n")}\n`;
 }
 
-/** The statements in an output of `plansOf`. */
+/** Parses an output of `plansOf` and returns its statements. */
 export function statementsIn(plans: string): readonly string[] {
   return plans.split("\n").filter((line) => line !== "" && !line.startsWith("    "));
 }
@@ -45,7 +45,7 @@ function sqlitePlans(statements: readonly string[]): readonly Plan[] {
   });
 }
 
-/** Plans statements as the stores do: once, for any values, and without table scans if an index can be used. */
+/** Plans statements as the stores do: once, for arbitrary values, and without table scans if an index can be used. */
 async function postgresPlans(statements: readonly string[]): Promise<readonly Plan[]> {
   const database = await createTestDatabase();
   await (await openStoreAt(database.url)).close();

@@ -1,11 +1,11 @@
-/** Records every statement that the stores run, with its values and rows, by patching the classes that run them. */
+/** Records every statement that the stores run, with its values and rows, by patching the driver classes. */
 import { DatabaseSync, StatementSync } from "node:sqlite";
 import { Database, type Transactor } from "../../src/store/postgres/driver/database.ts";
 
 export interface Statement {
   readonly sql: string;
   readonly values: readonly unknown[];
-  /** Rows, the counts that SQLite's `run` returns, or the code of an error. */
+  /** Rows, the counts returned by SQLite's `run`, or an error code. */
   readonly result: unknown;
   /** True if the result depends on time or chance. It is then not compared. */
   varies?: true;
@@ -105,8 +105,8 @@ async function noted<Rows>(
 }
 
 /**
- * Records the databases for whose file `isRecorded` returns true. PRAGMA statements are not recorded, because they
- * report sizes and settings of the file.
+ * Records statements of the databases for whose file `isRecorded` returns true. PRAGMA statements are omitted, because
+ * their results depend on the file's size and settings.
  */
 export function recordSqlite(onUnit: OnUnit, isRecorded: (location: string) => boolean): void {
   const databases = new WeakMap<StatementSync, DatabaseSync>();
@@ -152,7 +152,8 @@ export function recordSqlite(onUnit: OnUnit, isRecorded: (location: string) => b
 }
 
 /**
- * SQLite reports the counts of the last change until the next change, so the counts of other statements mean nothing.
+ * SQLite reports the counts of the last change until the next change, so the counts are meaningful only for statements
+ * that change rows.
  */
 export function countOf(sql: string, result: unknown): unknown {
   const isChange = /^\s*(INSERT|UPDATE|DELETE|REPLACE|WITH)\b/i.test(sql);

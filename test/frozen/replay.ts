@@ -1,4 +1,4 @@
-/** Runs recorded statements again on databases with the current schema, and compares the results. */
+/** Runs recorded statements on databases with the current schema, and compares the results with the recorded ones. */
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 import { columnTypes } from "../../src/store/postgres/driver/driver.ts";

@@ -1,5 +1,5 @@
-// Statements of the stores, with their values and rows, that are recorded while the conformance suites run and are
-// replayed later. docs/notes/frozen-proofs.md lists the commands.
+// Records the stores' statements, with their values and rows, while the conformance suites run, and replays them later.
+// docs/notes/frozen-proofs.md lists the commands.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -26,7 +26,8 @@ if (chosen === undefined) throw new Error(`the command is one of ${Object.keys(c
 await chosen();
 
 /**
- * `record sqlite|postgres FILE`: statements whose results depend on time or chance cannot be replayed, and are marked.
+ * `record sqlite|postgres FILE`: records statements. Those whose results depend on time or chance cannot be replayed
+ * and are marked.
  */
 async function record(): Promise<void> {
   const [store = "", file = ""] = args;
@@ -60,7 +61,10 @@ async function record(): Promise<void> {
   });
 }
 
-/** `replay FILE`: runs on databases with the current schema, with the renames of `statements`. */
+/**
+ * `replay FILE`: replays the statements on databases with the current schema, after applying the renames of
+ * `statements`.
+ */
 async function replay(): Promise<void> {
   const tests = read(args[0] ?? "", renamesOf("statements"));
   let different = 0;

@@ -1,9 +1,12 @@
-/** Requests and responses of a test client as text. Everything that differs from run to run is masked. */
+/** Records requests and responses of a test client as text. All values that differ from run to run are masked. */
 import { type Client, clientOf, type CallOptions, type Reply } from "../scenarios/api/client.fixture.ts";
 
-/** Header fields that are the same in every response, or that differ from run to run. */
+/** Header fields that are omitted: they are the same in every response, or they differ from run to run. */
 const unrecordedFields = new Set(["connection", "content-length", "date", "keep-alive", "transfer-encoding"]);
-/** Which notifications are waiting depends on how far the sender has got. */
+/**
+ * Responses that are not recorded. The document has a separate golden file, and the list of waiting notifications
+ * depends on the progress of the sender.
+ */
 const unrecordedPaths = new Set(["/openapi.json", "/v1/notifications?state=waiting"]);
 const unrecordedTypes = /^(text\/html|text\/plain; version)/;
 
@@ -79,7 +82,7 @@ function requestBody({ body, raw }: CallOptions): readonly string[] {
   return [text.length > 2_000 ? `  (${text.length} characters)` : `  ${text}`];
 }
 
-/** The document and the pages have separate golden files or none, because their wording is not a contract. */
+/** Omits the document, which has a separate golden file, and the pages, whose wording is not a contract. */
 function responseBody(path: string, reply: Reply): readonly string[] {
   const type = reply.headers.get("content-type") ?? "";
   if (unrecordedPaths.has(path) || unrecordedTypes.test(type)) return ["  (not recorded)"];
@@ -91,7 +94,7 @@ function responseBody(path: string, reply: Reply): readonly string[] {
 
 const uuid = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g;
 
-/** Patterns that differ from run to run, and their replacements in the transcript, applied in this order. */
+/** Patterns for values that differ from run to run, and their replacements. They are applied in this order. */
 const masks: readonly (readonly [RegExp, string])[] = [
   [/[\w/.-]*\/posthorn-server-\w+/g, "<folder>"],
   [/\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, "<time>"],
@@ -105,7 +108,7 @@ const masks: readonly (readonly [RegExp, string])[] = [
   [/\breq-[0-9a-z]+/g, "req-<number>"],
   [/\bposthorn-[0-9a-f]{8}=/g, "posthorn-<port>="],
   [/\bMax-Age=[1-9]\d*/g, "Max-Age=<seconds>"],
-  // Deliveries that are waiting when the alert is evaluated.
+  // The number of deliveries that are waiting when the alert is evaluated.
   [
     /"waiting is \d+, below 1000000",\n(\s*)"value": \d+/g,
     '"waiting is <count>, below 1000000",\n$1"value": "<count>"',

@@ -16,8 +16,8 @@ export async function stateOf(world: World, rule: string): Promise<string | null
 }
 
 /**
- * Counts and stores all readings of every server that uses the store. Without this, the readings are stale after time
- * was skipped, and raise a separate alert.
+ * Counts and stores all readings of every server that uses the store. Without this step, readings would be stale after
+ * time was skipped, and would cause a separate alert.
  */
 export async function counted(world: World): Promise<void> {
   await world.until(async () => {
@@ -26,13 +26,13 @@ export async function counted(world: World): Promise<void> {
   });
 }
 
-/** Evaluates the rules once, after everything so far has been counted. */
+/** Evaluates the rules once, after everything that has happened so far is counted. */
 export async function look(world: World): Promise<void> {
   await counted(world);
   await world.services.lifecycle.lookAtAlerts();
 }
 
-/** Called after the cause has ended. Skips the time for which the alert keeps firing, then evaluates the rules. */
+/** Called after the cause has ended. Skips the time for which the alert would keep firing, then evaluates the rules. */
 export async function calm(world: World, minutes = 2): Promise<void> {
   world.skipTime(minutes * minute);
   await look(world);
@@ -62,7 +62,7 @@ export async function channelFor(
   };
   const { notifications } = world.store;
   await notifications.saveChannels({ tenantId, channels: [channel] });
-  // The reader of a tenant's address must confirm it. An operator's own address needs no confirmation.
+  // An email address of a tenant must be confirmed by its reader. An operator's address needs no confirmation.
   const address = "ada@example.com";
   await notifications.rememberAddresses(tenantId, [{ id: `address-${channel.id}`, address, createdAt: 0 }]);
   const consent = (await notifications.consents(tenantId, [address])).get(address);

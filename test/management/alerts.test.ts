@@ -1,4 +1,7 @@
-/** Each alert that a document requires: it is triggered, fires, is announced once, and ends when its cause ends. */
+/**
+ * Each alert that a document requires: its cause occurs, it fires, it is announced once, and it ends together with its
+ * cause.
+ */
 import assert from "node:assert/strict";
 import { suite, test, type TestContext } from "node:test";
 import { noResponseFields } from "../../src/ports/transport.ts";
@@ -134,7 +137,7 @@ suite("alerts", () => {
     await world.until(() =>
       webhooks.every(({ webhook }) => (world.engine.webhook(webhook.id)?.health.lastAcceptedAt ?? 0) > 0),
     );
-    // The receivers have been quick so far, so they may use all slots.
+    // The receivers have responded quickly so far, so their requests may use all slots.
     world.answers.set("/hook", hang);
     await world.publish();
     await world.until(() => held.length === 4);

@@ -134,7 +134,7 @@ suite("bulk actions", () => {
     const [first = "", ...others] = dead.deliveries.map((delivery) => delivery.id);
     const waiting = [first, ...others.slice(0, 2)];
     const started = await deliveries.retryBatch(admin, { ...fast, ids: waiting });
-    // A count is cached for one second, so poll until it is current.
+    // Counts are cached for one second, so this polls until the count is current.
     const reports = (operation: BatchOperation | null, expected: object) =>
       world.until(async () => {
         const { outcome, status } = await deadLetters.operation(admin, operation?.id ?? "");
@@ -318,7 +318,7 @@ suite("bulk actions", () => {
     const id = started.operation?.id ?? "";
     await world.until(() => world.requests.length - sentBefore >= 3);
     await world.services.deadLetters.change(admin, { id, status: "paused" });
-    // The progress is stored once per second, so the last stored progress survives a kill.
+    // Progress is stored once per second. After a kill, the progress stored last is still available.
     const stored = await world.store.operations.get(null, id);
     assert.ok(
       stored !== null && (await world.store.operations.update({ ...stored, queued: 0, cursor: null })),

@@ -73,7 +73,9 @@ function tellingBy(world: World, url: string): NotificationServices {
   });
 }
 
-/** A webhook whose receiver fails, and when the failures started. Its state is stored. */
+/**
+ * Creates a webhook whose receiver fails. Returns its id and the time of the first failure, after its state was stored.
+ */
 async function failing(world: World): Promise<{ readonly id: string; readonly since: number }> {
   world.statuses.set("/hook", 503);
   world.answers.set("/hook", () => ({ responseSample: Buffer.from("<script>alert('503')</script> & more") }));
@@ -441,7 +443,7 @@ suite("recipients without consent", () => {
     const { world, told } = scene;
     const { webhook } = await world.createWebhook();
     for (let round = 0; round < 11; round += 1) {
-      // Events in the same millisecond would share a key.
+      // Time advances between the events, because events in the same millisecond would share a key.
       world.skipTime(10);
       await world.services.webhooks.pause(admin, { id: webhook.id });
       world.skipTime(10);

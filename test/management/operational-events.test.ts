@@ -13,7 +13,7 @@ interface Told {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Events that were reported by requests to a path. */
+/** Operational events that requests to this path contained. */
 function toldTo(world: World, path: string): readonly Told[] {
   const requests = world.requests.filter((request) => request.path === path);
   return requests.map(({ body }) => JSON.parse(Buffer.from(body).toString()) as Told);
@@ -142,8 +142,8 @@ test("an event published right before a crash is not published again", async (t)
   assert.ok(queue);
   await world.createWebhook();
   await world.until(() => toldTo(world, "/operator").length === 1);
-  // As if the process had died between the publish and the update that marks the event as published: the same event is
-  // pending again.
+  // Simulates that the process died after the publish but before the event was marked as published. The same event is
+  // then pending again.
   const [again] = await told(world);
   assert.ok(again);
   await world.until(async () => (await queue.pendingEvents(9)).length === 0);
@@ -158,7 +158,7 @@ test("an event published right before a crash is not published again", async (t)
   assert.deepEqual(namesOf(toldTo(world, "/operator")), ["created", "updated"]);
 });
 
-/** The creation event that the operator received last, in its stored form. */
+/** The operational events that the operator's webhook has received, in their stored form. */
 async function told(world: World): Promise<readonly OperationalEvent[]> {
   return toldTo(world, "/operator").map(({ type, data }) => ({
     key: `${type}:${String(data["webhook_id"])}:`,

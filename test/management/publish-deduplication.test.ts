@@ -27,7 +27,7 @@ test("WDS-174 EDS-7.2-7 WDS-8 WDS-115 a publisher's key identifies one event for
 test("EDS-7.2-6 EDS-7.2-8 IDK-3 IDK-12 every event has its own key on the wire, whatever the publisher's key", async (t) => {
   const world = await openWorld(t);
   await world.createWebhook();
-  // The publisher's key may be reused after a day; the key that receivers see may not.
+  // The publisher may reuse its key after a day. The key that receivers see may not be reused.
   for (let count = 0; count < 3; count += 1) {
     await world.publish({ idempotencyKey: "again", data: { count } });
     world.skipTime(25 * hourMs);

@@ -41,7 +41,7 @@ async function nextRequest(world: World): Promise<OutboundRequest> {
   return world.until(() => world.requests[count]);
 }
 
-/** The secrets that verify a request's `v1` signatures. */
+/** Which of the secrets verify the request's `v1` signature. */
 function verifiedBy(request: OutboundRequest, secrets: readonly string[]): readonly boolean[] {
   const headers = Object.fromEntries(
     ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => [name, header(request, name)]),

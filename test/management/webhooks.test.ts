@@ -490,7 +490,8 @@ test("a change is never dated before the previous one, which a clock that is ahe
   const { id, updatedAt } = view.webhook;
   const { tenant } = await tenants.put(admin, { id: "acme", input: {} });
   world.skipTime(-3_600_000);
-  // Other processes treat the version with the later date as newer, and would ignore these changes.
+  // The clock was set back. If these changes got earlier dates than the stored version, other processes would ignore
+  // them.
   const changed = [
     await webhooks.update(admin, { id, input: { description: "other" } }),
     await webhooks.disable(admin, id),

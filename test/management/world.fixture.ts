@@ -1,6 +1,6 @@
 /**
- * The management functions as they really run: the real engine on a real SQLite file, or on a given store, with real
- * encryption. Only the network is scripted: each URL responds with the status that the test sets, and requests are
+ * The management functions as in production: the real engine on a SQLite file or on the given store, with real
+ * encryption. Only the network is scripted. Each URL responds with the status that the test sets, and requests are
  * recorded.
  */
 import { mkdtempSync, rmSync } from "node:fs";
@@ -51,7 +51,7 @@ export interface World {
   readonly log: string[];
   /** Response status by path; the default is 200. */
   readonly statuses: Map<string, number>;
-  /** Other parts of the response, by path. */
+  /** Other parts of the response (besides the status), by path. */
   readonly answers: Map<string, Answerer>;
   /** DNS TXT records by name. */
   readonly texts: Map<string, readonly string[] | "failed">;
@@ -60,15 +60,15 @@ export interface World {
   skipTime(ms: number): void;
   /** Reads this process's gauges, and writes them when a minute has ended. A server does this four times a minute. */
   sample(): Promise<void>;
-  /** Ends the process's part, as when a server is stopped. */
+  /** Ends the activity of this process, as stopping a server would. */
   close(): Promise<void>;
-  /** Ends the process's part and reopens it on the same data. */
+  /** Ends the activity of this process, and reopens it on the same data. */
   restart(): Promise<void>;
   createWebhook(input?: WebhookInput): Promise<WebhookView>;
   publish(input?: Partial<PublishInput>): Promise<string>;
   /** Creates senders of notifications. The test starts their rounds. */
   notifications(means: Partial<NotificationMeans>): NotificationServices;
-  /** Polls until the check returns a value. */
+  /** Calls the check repeatedly until it returns a value. */
   until<Found>(
     check: () => Promise<Found | null | undefined | false> | Found | null | undefined | false,
   ): Promise<Found>;
@@ -84,9 +84,9 @@ export async function openWorld(
     readonly webhooksPerTenantMax?: number;
     readonly publicUrl?: string | null;
     readonly watched?: Parameters<typeof createServices>[0]["watched"];
-    /** If false, no notification rounds are started. */
+    /** Whether notification rounds are started. */
     readonly schedules?: boolean;
-    /** Replaces the SQLite file. Several worlds may share it if they have the same keys. */
+    /** Used instead of a SQLite file. Several worlds may share it if they have the same keys. */
     readonly openStore?: (now: number) => Promise<Store>;
     readonly keys?: WorldKeys;
     readonly limits?: Partial<typeof engineLimits>;

@@ -29,7 +29,7 @@ interface RuleFile {
 const rules = parse(readFileSync(join(folder, "rules.yaml"), "utf8")) as RuleFile;
 export const alerts: readonly AlertRule[] = rules.groups.flatMap((group) => group.rules);
 
-/** By the name of the file. */
+/** Dashboards by file name. */
 export const dashboards: ReadonlyMap<string, Dashboard> = new Map(
   readdirSync(join(folder, "dashboards")).map((name) => [
     name,

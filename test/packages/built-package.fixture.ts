@@ -34,13 +34,13 @@ export class InstalledPackage implements Disposable {
     this.name = name;
     this.path = join(this.project, "node_modules", "@posthorn", name);
     const stage = join(this.#place, "stage");
-    // The variables of an outer npm process would change the behaviour of this one.
+    // Removes the variables of an outer npm process, because they would change the behaviour of this one.
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("npm_"));
     const env = { ...Object.fromEntries(inherited), npm_config_update_notifier: "false" };
     execFileSync(process.execPath, [join(root, "scripts", "build-package.ts"), name, "--out", stage], {
       stdio: ["ignore", "ignore", "pipe"],
     });
-    // The build step of the manifest has already run.
+    // Skips the build step of the manifest, which has already run.
     npm(["pack", "--ignore-scripts", "--pack-destination", this.#place], { cwd: stage, env });
     const archive = readdirSync(this.#place).find((file) => file.endsWith(".tgz")) ?? "";
     mkdirSync(this.project);
@@ -68,7 +68,7 @@ export class InstalledPackage implements Disposable {
     return path;
   }
 
-  /** Makes a development dependency of this repository importable. */
+  /** Makes a development dependency of this repository importable in the project. */
   link(name: string): void {
     symlinkSync(join(root, "node_modules", name), join(this.project, "node_modules", name));
   }

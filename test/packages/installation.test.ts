@@ -1,4 +1,7 @@
-/** The experience of a user whose clone has no packages yet. The test's npm waits and fails on command. */
+/**
+ * What happens when a user runs a clone whose packages are not installed yet. The test's npm waits and fails on
+ * command.
+ */
 import assert from "node:assert/strict";
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -28,7 +31,7 @@ const clonedFiles = [
   "scripts/running-packages.json",
 ];
 
-/** Installs two packages when it is called, and exits when the file `npm-may-end` exists. */
+/** A fake npm. It installs two packages, and exits once the file `npm-may-end` exists. */
 const npm = `#!/bin/sh
 mkdir -p node_modules/fastify node_modules/@posthorn/receiver
 echo "$@" >> "$CLONE/npm-calls"
@@ -92,7 +95,7 @@ test("of two concurrent starts the second waits for the installation of the firs
   await says(second, new RegExp(`waiting for another installation .*\\(process ${first.child.pid ?? ""}\\)`));
   assert.equal(npmCalls().length, 1);
   npmMayEnd();
-  // The first installation has failed, so the second process makes its own attempt.
+  // The first installation has failed, so the second process tries to install the packages too.
   assert.deepEqual([await first.ended, await second.ended], [69, 69]);
   assert.equal(npmCalls().length, 2);
 });
@@ -100,7 +103,7 @@ test("of two concurrent starts the second waits for the installation of the firs
 test("running takes what the server, its pages and their bundler import", () => {
   const manifest = manifestAt("package.json");
   const there = new Set([...Object.keys(manifest.dependencies), ...runningPackages]);
-  // Pages may show code that imports this package, but they do not run it.
+  // Documentation pages may show code that imports this package, but they do not run it.
   there.add("@posthorn/receiver");
   const used = [...imported("src"), ...imported("dashboard"), "esbuild", "node"];
   assert.deepEqual(
@@ -118,7 +121,7 @@ function manifestAt(path: string): Manifest {
   return JSON.parse(readFileSync(join(clone, path), "utf8")) as Manifest;
 }
 
-/** The packages that the files of a folder import, except in types and tests. */
+/** The packages that the files in a folder import. Type imports and tests are not included. */
 function imported(folder: string): readonly string[] {
   const files = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
   const code = files.filter((path) => /\.tsx?$/.test(path) && !/\.(test|fixture)\./.test(path));

@@ -1,4 +1,4 @@
-/** The scripts of package.json: they run in any shell, and a signal sent to npm reaches the program. */
+/** The scripts of package.json run in any shell, and a signal sent to npm reaches the program. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -28,7 +28,7 @@ test("a program stops gracefully when the shell that npm started it with is ende
      setInterval(() => undefined, 1000);
      console.log("running");`,
   );
-  // The second command prevents shells from replacing themselves with the first one.
+  // Because of the second command, the shell cannot replace itself with the first one.
   const shell = spawn("sh", ["-c", `node scripts/with-runtime.mjs ${script}; true`], {
     cwd: root,
     env: { ...process.env, npm_lifecycle_event: "start" },

@@ -28,8 +28,8 @@ export function entryFiles(installed: InstalledPackage): readonly string[] {
 }
 
 /**
- * The package must contain no tests. Of Posthorn, it may contain only the folder of the package and its imports from
- * the domain.
+ * The package must not contain any tests. From Posthorn, it may contain only the package's own folder and the domain
+ * modules that it imports.
  */
 export function assertHoldsNothingElse(installed: InstalledPackage): void {
   const expected = new RegExp(
@@ -51,7 +51,7 @@ export function assertImportsNeighboursOnly(installed: InstalledPackage): void {
 }
 
 /**
- * Checks the types in a strict project with Node's types, and in one with only the browser's types. `use` is the
+ * Checks the types in two strict projects: one with Node's types, and one with only the browser's types. `use` is the
  * application's code.
  */
 export function assertTypesAreComplete(installed: InstalledPackage, use: string): void {

@@ -1,4 +1,4 @@
-/** Both packages in a page, as in an internal application: in Chromium, with a real server. */
+/** Both packages in a browser page, as in an internal application: in Chromium, with a real server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openBrowser } from "../browser/browser.fixture.ts";

@@ -88,7 +88,7 @@ suite("both packages on other runtimes", () => {
   });
 });
 
-/** The version installed by `npm run runtimes`, or else the one on the system. */
+/** Returns the version installed by `npm run runtimes`, or else the system's version; null if neither exists. */
 function found(name: "deno" | "bun" | "workerd"): string | null {
   const program = process.env[`POSTHORN_TEST_${name.toUpperCase()}`] ?? name;
   return spawnSync(program, ["--version"]).status === 0 ? program : null;

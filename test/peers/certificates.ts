@@ -9,7 +9,7 @@ export interface KeyPair {
   readonly cert: string;
 }
 
-/** The certificate to trust: `tls: { ca: testAuthority }`. */
+/** The authority's certificate, for clients to trust: `tls: { ca: testAuthority }`. */
 export const testAuthority = `-----BEGIN CERTIFICATE-----
 MIIBnDCCAUGgAwIBAgIUQ0jAVZUkIilLWx83IdUZDWKHfoEwCgYIKoZIzj0EAwIw
 IjEgMB4GA1UEAwwXUG9zdGhvcm4gdGVzdCBhdXRob3JpdHkwIBcNMjYxMTIwMTgz

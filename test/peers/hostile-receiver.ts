@@ -4,9 +4,9 @@ import { createServer as createTlsServer } from "node:tls";
 import { gzipSync } from "node:zlib";
 
 /**
- * A hostile receiver: a raw socket server that passes every connection to a behaviour. It counts the bytes it could
- * write, so that tests can limit what a sender reads, and the bytes it received, so that tests can prove that nothing
- * was sent.
+ * A hostile receiver: a raw socket server that passes every connection to a behaviour. It counts the bytes that it
+ * could write, so that tests can limit how much a sender reads. It also counts the bytes it received, so that tests can
+ * prove that nothing was sent.
  */
 export interface HostileReceiver {
   readonly origin: string;
@@ -15,9 +15,9 @@ export interface HostileReceiver {
   readonly connectionsOpen: number;
   /** Number of application bytes, after decryption if TLS is used. */
   readonly bytesReceived: number;
-  /** Number of bytes passed to the kernel: those that the sender has read plus those in the socket buffers. */
+  /** Number of bytes passed to the kernel, including those that the sender has not read from the socket buffers yet. */
   readonly bytesWritten: number;
-  /** Resolves when there was at least one connection and the other side has closed all of them. */
+  /** Resolves when at least one connection was opened and the other side has closed all connections. */
   untilAllClosed(): Promise<void>;
   close(): Promise<void>;
 }
@@ -62,7 +62,7 @@ class HostileConnection {
     }
   }
 
-  /** Resolves with true when the kernel has taken the bytes, and with false if the connection is closed. */
+  /** Resolves with true when the kernel has accepted the bytes, or with false if the connection is closed. */
   write(bytes: string | Uint8Array): Promise<boolean> {
     return new Promise((resolve) => {
       if (!this.open) return resolve(false);
@@ -146,7 +146,7 @@ export async function startHostileReceiver(options: HostileOptions): Promise<Hos
 function serverFor(options: HostileOptions, accept: (socket: Socket) => void): Server {
   if (options.tls === undefined) return createTcpServer({ noDelay: true }, accept);
   const server = createTlsServer({ ...options.tls }, accept);
-  // Senders that reject the certificate are expected here.
+  // Some senders reject the certificate, so this error is expected.
   server.on("tlsClientError", (_error, socket) => socket.destroy());
   return server;
 }
@@ -189,7 +189,7 @@ export function answeringThenResetting(bytes: string | Uint8Array): Behaviour {
   return async (connection) => {
     await connection.request();
     await connection.write(bytes);
-    // The sender must read the bytes before the reset discards them, and there is no signal for that.
+    // The sender must read the bytes before the reset discards them. Nothing signals that it has done so, so wait.
     await pause(30);
     connection.reset();
   };

@@ -32,7 +32,7 @@ export const frames = {
   settingsAck: encode({ type: types.settings, flags: 1 }),
   ok: encode({ type: types.headers, flags: endHeaders, streamId: 1, payload: Buffer.of(status200) }),
   ping: encode({ type: types.ping, payload: Buffer.alloc(8) }),
-  /** `:status: 103`, as a literal that refers to the name at index 8. */
+  /** `:status: 103` as a literal whose name is the entry with index 8. */
   earlyHints: encode({
     type: types.headers,
     flags: endHeaders,

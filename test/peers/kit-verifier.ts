@@ -3,7 +3,10 @@ import { parseSecret, publicKeyText } from "../../src/domain/signing/signing-key
 import { receivedHeaders } from "../../src/receiver/message/message.ts";
 import { standardWebhooks } from "../../src/receiver/verifiers.ts";
 
-/** Why the receiver kit rejects a message with `Webhook-Signature` under this key; null if the key signed it. */
+/**
+ * The reason why the receiver kit rejects a message with `Webhook-Signature` under this key, or null if the key signed
+ * the message.
+ */
 export function rejectionBy(
   key: string,
   headers: Readonly<Record<string, string | undefined>>,
@@ -17,7 +20,7 @@ export function rejectionBy(
   return result.kind === "rejected" ? result.detail : null;
 }
 
-/** The key of a receiver for a sender's secret: a shared secret unchanged, the public half of a private key. */
+/** The receiver's key for a sender's secret: a shared secret is unchanged; for a private key it is the public half. */
 export function verifyingKey(secret: string): string {
   const key = parseSecret(secret);
   assert.ok(key.kind !== "invalid", "an invalid secret");

@@ -14,7 +14,7 @@ export interface ReceivedMail {
 export interface MailServer {
   readonly url: string;
   readonly mails: readonly ReceivedMail[];
-  /** Addresses that the server rejects permanently. */
+  /** Email addresses that the server rejects permanently. */
   readonly refused: Set<string>;
   /** Deletes the emails received so far. */
   forget(): void;

@@ -1,5 +1,5 @@
 /**
- * A name server on UDP that knows TXT, A and AAAA records (RFC 1035, RFC 3596), for tests that ask a real one.
+ * A name server on UDP that returns TXT, A and AAAA records (RFC 1035, RFC 3596), for tests that need a real one.
  *
  * ```ts
  * const server = await startNameServer();
@@ -18,7 +18,7 @@ export interface NameServer {
   readonly records: Map<string, readonly string[]>;
   /** IPv4 and IPv6 addresses by lower-case name. */
   readonly addresses: Map<string, readonly string[]>;
-  /** Lower-case names whose queries get no response, regardless of the mood. */
+  /** Lower-case names that never get a response, regardless of the mood. */
   readonly unanswered: Set<string>;
   /** Time to live of all records, in seconds. */
   ttlS: number;

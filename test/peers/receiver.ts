@@ -18,12 +18,12 @@ import { waitMsMax } from "../scenarios/eventually.fixture.ts";
  * For receivers that break the rules of HTTP, see hostile-receiver.ts.
  */
 export interface Receiver {
-  /** `http://127.0.0.1:port`. */
+  /** The origin of the receiver: `http://127.0.0.1:port`. */
   readonly origin: string;
   readonly port: number;
   /** Requests in order of arrival. Each is recorded when its body is complete. */
   readonly requests: readonly ReceivedRequest[];
-  /** Number of requests received so far, even if recording is off. */
+  /** Number of requests received so far. They are counted even if they are not recorded. */
   readonly requestCount: number;
   readonly connectionsOpen: number;
   /** Number of connections accepted so far. */
@@ -37,7 +37,7 @@ export interface Receiver {
   waitForRequests(count: number, timeoutMs?: number): Promise<readonly ReceivedRequest[]>;
   /** Resolves when `condition` holds. The condition is checked at each event of the receiver. */
   waitUntil(condition: () => boolean, timeoutMs?: number): Promise<void>;
-  /** Discards the recorded requests. The counters continue, and `waitForRequests` starts again from zero. */
+  /** Discards the recorded requests. The counters continue, but `waitForRequests` counts from zero again. */
   clear(): void;
   /** Closes idle connections, as a server that restarts does. */
   closeIdleConnections(): void;
@@ -83,7 +83,7 @@ export type Script = (request: ReceivedRequest, index: number) => Reaction | Pro
 export type Reaction = Answer | Drip | "hang" | "reset" | "close";
 
 export interface ReceiverOptions {
-  /** PEM. If set, the origin starts with `https://`. */
+  /** Key and certificate as PEM. If set, the origin starts with `https://`. */
   readonly tls?: { readonly key: string; readonly cert: string };
   /**
    * Host name in the origin, such as `localhost` for a certificate with that name. The receiver always listens on
@@ -283,7 +283,7 @@ function delay(delayMs: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, delayMs));
 }
 
-/** The sender abandoned a request. Tests detect the missing request. */
+/** A sender that abandons a request causes an error here. Tests detect that the request is missing. */
 function ignoreAborted(): void {
   // Nothing to do.
 }

@@ -21,7 +21,7 @@ export interface CollectedSpan {
   readonly isError: boolean;
 }
 
-/** Accepts OTLP over HTTP as JSON, and decodes it according to the specification. */
+/** A collector that accepts OTLP over HTTP as JSON and decodes it according to the specification. */
 export class TraceCollector {
   readonly #server = createServer((request, response) => {
     void text(request).then((body) => {

@@ -115,7 +115,7 @@ test("a message stored in the inbox is 202, even if the rest takes too long", as
   assert.equal(await afterBudget(unsafe.send, putting.called), 503);
 });
 
-/** A call that never completes, and a promise that resolves when the call is made. */
+/** A call that never completes, and a promise that resolves once the call has been made. */
 function hangingCall<Result>() {
   const { promise: called, resolve } = Promise.withResolvers<null>();
   const call = (): Promise<Result> => {

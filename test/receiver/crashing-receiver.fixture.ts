@@ -1,5 +1,6 @@
-// A receiver in a separate process, for tests that kill it: `node crashing-receiver.fixture.ts FILE MODE`. In mode `handler` it
-// hangs in the handler, in mode `inbox` while it processes a message answered with 202. Prints what it does.
+// A receiver in a separate process, for tests that kill it: `node crashing-receiver.fixture.ts FILE MODE`. In mode
+// `handler`, it hangs in the handler. In mode `inbox`, it hangs while it processes a message that it has answered with
+// 202. Prints each step.
 import { DatabaseSync } from "node:sqlite";
 import { createInbox } from "../../src/receiver/inbox/inbox.ts";
 import { createSqliteInboxStore } from "../../src/receiver/inbox/sqlite-store.ts";

@@ -164,7 +164,7 @@ test("TS16-86 a captured message does not run again under a new, unsigned Idempo
   await send({ headers: signed });
   assert.equal((await send({ headers: { ...signed, "idempotency-key": '"forged"' } })).status, 204);
   assert.equal(seen.runs, 1);
-  // The forged key can still be used by a genuine message.
+  // The forged key was not stored, so an authentic message can still use it.
   await send({ headers: { "idempotency-key": '"forged"', "x-id": "message-2" }, body: '{"order":2}' });
   assert.equal(seen.runs, 2);
 });
@@ -226,12 +226,12 @@ test("TS16-85 EDS-11.5-2 EDS-11.5-4 settings that allow replays are rejected at 
   const refused = { code: "misconfigured" };
   assert.throws(() => endpointWith({ deduplication: false, toleranceSeconds: null }), refused);
   assert.throws(() => endpointWith({ deduplication: { retentionMs: 300_000 } }), refused);
-  // With a date 300 s in the future, a message stays valid for 600 s.
+  // A message dated 300 s in the future stays valid for 600 s.
   assert.throws(() => endpointWith({ deduplication: { retentionMs: 600_000 } }), refused);
   endpointWith({ deduplication: { retentionMs: 600_001 } });
   assert.throws(() => endpointWith({ deduplication: { claimMs: 10_000 } }), refused);
   assert.throws(() => endpointWith({ deduplication: { claimMs: Number.NaN } }), refused);
-  // Databases and Redis cannot store such a number. Results would be kept only as long as a claim, or not at all.
+  // Databases and Redis cannot store such numbers. Results would be kept only as long as a claim, or would not be kept.
   for (const endless of [Number.POSITIVE_INFINITY, 1e15, 700_000.5]) {
     assert.throws(() => endpointWith({ deduplication: { retentionMs: endless } }), refused, String(endless));
     assert.throws(() => endpointWith({ deduplication: { claimMs: endless } }), refused, String(endless));

@@ -12,7 +12,7 @@ interface EndpointOptions extends Partial<Omit<ReceiverOptions, "deduplication">
   readonly deduplication?: Partial<DeduplicationOptions> | false;
 }
 
-/** A receiver with a manual clock that records handler runs and incidents. */
+/** A receiver with a manual clock. Its handler runs and incidents are recorded. */
 export function endpointWith({ deduplication = {}, ...options }: EndpointOptions = {}) {
   const seen = { runs: 0, incidents: [] as SecurityIncident[], errors: [] as unknown[], now: nowMs };
   const handler: MessageHandler = (received) => {

@@ -12,12 +12,12 @@ import type { Receiver } from "../../src/receiver/receiver.ts";
 
 /** A server that listens on an unused port of this machine. */
 export interface RunningServer {
-  /** Without a trailing slash. */
+  /** The server's URL, without a trailing slash. */
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** An application with the receiver at `/app/hooks` and JSON parsing for all other paths. */
+/** An application that serves the receiver at `/app/hooks` and parses JSON on all other paths. */
 export interface Framework {
   readonly name: string;
   start(receiver: Receiver): Promise<RunningServer>;

@@ -6,7 +6,7 @@ import { endpointWith } from "./endpoint.fixture.ts";
 import { frameworks, type Framework } from "./frameworks.fixture.ts";
 import { nowMs } from "./messages.fixture.ts";
 
-/** Not valid UTF-8, so decoding would corrupt it. */
+/** The body is not valid UTF-8, so decoding would corrupt it. */
 const bytes = new Uint8Array([0x7b, 0xff, 0xfe, 0x00, 0x0d, 0x0a, 0x7d]);
 const bodyBytesMax = 200_000;
 

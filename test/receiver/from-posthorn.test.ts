@@ -16,7 +16,7 @@ import { listen } from "./frameworks.fixture.ts";
 test("the kit accepts what Posthorn sends: verified, with its key, once, and again after a 503", async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), "posthorn-to-kit-"));
   const posthorn = await openPosthorn({ dataDir, dev: true });
-  // The secret exists only after the webhook is created, but creating the webhook requires the address.
+  // The secret exists only after the webhook is created, but creating the webhook requires the receiver's URL.
   const endpoint = Promise.withResolvers<Receiver>();
   const server = await listen((request, response) => {
     void endpoint.promise.then((receiver) => nodeHttpListener(receiver)(request, response));

@@ -49,7 +49,7 @@ const headerName = fc.oneof(
   fc.string({ maxLength: 20 }),
 );
 
-/** Used as a base, so that many messages are nearly valid and pass the first checks. */
+/** The base of many generated messages. These are nearly valid and therefore pass the first checks. */
 const honest = { "content-type": "application/json", "x-producer": "shop", "x-time": String(nowMs / 1_000) };
 
 const message: fc.Arbitrary<ReceivedMessage> = fc.record({
@@ -85,8 +85,7 @@ function assertSound({ status, headers, body }: ReceiverAnswer): void {
   if (status === 429) assert.match(headers["retry-after"] ?? "", /^[1-9][0-9]*$/);
   if (status === 204) assert.equal(body, null);
   if (body !== null) assert.ok(headers["content-type"] !== undefined, "a body has a type");
-  // A response that no server can send would cause an exception in an adapter. Response rejects the same values as
-  // node:http.
+  // If a server could not send the response, an adapter would throw. `Response` rejects the same values as node:http.
   void new Response(body as string | null, { status, headers });
 }
 

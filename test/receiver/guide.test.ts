@@ -35,7 +35,7 @@ function signed(id: string) {
   return { method: "POST", headers, body };
 }
 
-/** The code blocks of the guide, by the name in their first line. */
+/** The code blocks of the guide, by the file name in their first line. */
 function programs(port: number): ReadonlyMap<string, string> {
   return new Map(
     codeBlocks("docs/receiver.md", "js").map((code) => {

@@ -81,7 +81,7 @@ test("CEW-4.1.3-2 CEW-4.1.3-4 CEW-4.2.2-2 the callback is a POST with the allowe
     return { status: 200 };
   });
   t.after(() => emitter.close());
-  // Replaces TLS: the socket is real, but nothing is encrypted.
+  // Used instead of TLS: the socket is real, but nothing is encrypted.
   const plainly: typeof fetch = (url, init) =>
     fetch((url as string).replace("https://emitter.example.com/", emitter.url), init);
   const grant = { ratePerMinute: 100, allowedHosts: ["emitter.example.com"], fetch: plainly };

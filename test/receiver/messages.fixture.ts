@@ -7,7 +7,7 @@ import {
 
 export const nowMs = 1_800_000_000_000;
 
-/** A message from an honest sender. `headers` replace the usual headers; a value of undefined removes one. */
+/** A message from an honest sender. `headers` override the usual headers; undefined removes one. */
 export function messageWith(
   changes: {
     readonly method?: string;
@@ -33,8 +33,8 @@ export function messageWith(
 }
 
 /**
- * Accepts any sender. `X-Producer` names the sender; without it, the message is not authentic. `X-Id` and `X-Time`
- * count as signed values.
+ * A verifier that trusts any sender. `X-Producer` is the sender's name; without it, the message counts as forged.
+ * `X-Id` and `X-Time` count as signed.
  */
 export const trustingVerifier: MessageVerifier = {
   verify: ({ headers }): Verification => {

@@ -22,7 +22,7 @@ const key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const verifier = standardWebhooks({ keys: key });
 const handler = (): void => undefined;
 
-/** Mistakes that a newcomer can make in JavaScript. */
+/** Mistakes that newcomers can make if they use JavaScript without types. */
 const mistakes: readonly (readonly [string, () => unknown, RegExp])[] = [
   ["no options", () => createReceiver(undefined as never), /^verifier is missing/],
   [

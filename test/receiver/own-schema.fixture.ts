@@ -5,7 +5,7 @@ import { testServer } from "../conformance/store/postgres-database.fixture.ts";
 /** A pool whose connections see only a separate, empty schema. */
 export interface OwnSchema {
   readonly pool: pg.Pool;
-  /** For a separate program that must use the same schema. */
+  /** The URL for a separate program that must use the same schema. */
   readonly url: string;
   drop(): Promise<void>;
 }

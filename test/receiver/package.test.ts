@@ -74,7 +74,7 @@ suite("the package @posthorn/receiver", () => {
   });
 });
 
-/** An application's code, and the types that it relies on. */
+/** The code of an application, which also checks the types that it relies on. */
 const typedUse = `
 import { createReceiver, ReceiverError, standardWebhooks, providers, type MessageVerifier } from "@posthorn/receiver";
 import { fetchHandler } from "@posthorn/receiver/fetch";

@@ -1,4 +1,4 @@
-/** A captured message, sent again with every unsigned part changed. */
+/** Sends a captured message again, with every unsigned part changed. */
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { test } from "node:test";
@@ -165,7 +165,7 @@ test("a response after another one was sent is dropped and crashes nothing", asy
   const answered: Promise<unknown>[] = [];
   const app = (await importExpress("express"))();
   app.use((_request: unknown, response: ServerResponse, next: () => void) => {
-    // Responds like a timeout middleware.
+    // Sends a response like a timeout middleware.
     setTimeout(() => response.writeHead(503).end(), 20);
     answered.push(new Promise((resolve) => setTimeout(resolve, 150)));
     next();

@@ -16,7 +16,10 @@ export interface TransactionSubject<Transaction> {
   cleanup(): Promise<void>;
 }
 
-/** Claim, handler and result in one transaction of the application, tested in the same way on every database. */
+/**
+ * The claim, the handler and the result in one transaction of the application. Every database is tested in the same
+ * way.
+ */
 export function transactionTests<Transaction>(
   name: string,
   open: () => Promise<TransactionSubject<Transaction>>,

@@ -1,8 +1,8 @@
 import { readRows } from "./row.ts";
 
 /**
- * "Webhook Delivery System with Retries": the rows about the `x-webhook` profile. They cover the subscription and event
- * fields that it reads, retry rules, signatures and headers.
+ * "Webhook Delivery System with Retries": the requirements for the `x-webhook` profile. They cover the subscription and
+ * event fields that the profile reads, retry rules, signatures and headers.
  */
 export const wdsRows = readRows(`
 WDS-43 | API | design | events: array of event types, e.g. ["user.created","order.completed"]

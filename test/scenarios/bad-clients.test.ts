@@ -1,6 +1,6 @@
 /**
- * Callers that disconnect, send slowly, smuggle requests or send numbers beyond a double are refused without affecting
- * others.
+ * Callers that disconnect, send slowly, smuggle requests or send numbers that exceed a double are refused. Other
+ * callers are not affected.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -15,7 +15,7 @@ let posthorn: PosthornProcess;
 let api: Client;
 
 before(async () => {
-  // As in production: neither http nor loopback is allowed.
+  // Production settings: http and loopback addresses are not allowed.
   posthorn = await PosthornProcess.start({ env: { POSTHORN_DEV: "false" } });
   api = createClient({ baseUrl: posthorn.url, key: posthorn.adminKey });
 });
@@ -50,7 +50,7 @@ test("a caller that disconnects in the middle of a body is not an error of the s
   for (const cut of [0, 1, body.length - 1]) {
     const socket = await open();
     socket.write(`${requestHead()}Content-Length: ${body.length}\r\n\r\n${body.slice(0, cut)}`);
-    // A response on a second connection shows that the server has read the first one.
+    // A response on another connection shows that the server has read the data on the first one.
     assert.equal((await api.get("/livez")).status, 200);
     socket.resetAndDestroy();
   }
@@ -63,7 +63,7 @@ test("two hundred callers that never finish their headers do not slow down the o
   for (const socket of sockets) socket.write("GET /livez HTTP/1.1\r\nHost: a\r\nX-Slow:");
   const startedAt = performance.now();
   assert.equal((await api.get("/readyz")).status, 200);
-  // The server closes such connections after ten seconds, or after a minute at the latest because it polls for them.
+  // The server closes such connections after ten seconds. Because it polls for them, closing takes up to a minute.
   assert.ok(performance.now() - startedAt < 60_000);
   for (const socket of sockets) socket.destroy();
 });
@@ -163,7 +163,7 @@ async function open(): Promise<Socket> {
   return socket;
 }
 
-/** All bytes until the server closes the connection. */
+/** Resolves with all bytes received until the server closed the connection. */
 async function exchange(bytes: string): Promise<string> {
   const socket = await open();
   let text = "";

@@ -69,7 +69,7 @@ test("a receiver that hangs repeatedly is not waited for that long each time", a
     const [first, second, ...others] = waits.filter((wait) => wait !== undefined);
     assert.deepEqual([first, second], ["5000", "5000"]);
     assert.ok(others.length > 0);
-    // One second, or longer if this machine responded slowly.
+    // The other waits are one second, or longer if this machine responded slowly.
     assert.ok(
       others.every((wait) => Number(wait) < 5_000),
       others.join(),

@@ -19,11 +19,11 @@ function profileNamed(name: string): Profile {
 
 interface Watched extends Partial<Omit<CheckSenderOptions, "signal">> {
   readonly send: (url: string) => Promise<unknown>;
-  /** Ends the check when `send` has completed, for senders that do too little to reach a verdict. */
+  /** Ends the check once `send` has completed. For senders that do too little for a verdict. */
   readonly endsWithSending?: boolean;
 }
 
-/** Watches a sender that receives the URL as soon as it exists. */
+/** Checks a sender that receives the URL as soon as the URL exists. */
 async function watch(profile: Profile, { send, endsWithSending = false, ...others }: Watched) {
   const ended = new AbortController();
   let sending: Promise<unknown> = Promise.resolve();

@@ -1,4 +1,4 @@
-/** A clock that was a few seconds ahead causes no delays after it has been corrected. */
+/** A clock that was a few seconds ahead must not cause delays after it was corrected. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../../src/system/clock.ts";
@@ -14,7 +14,7 @@ test("ordered and unordered webhooks deliver soon after a clock that was a day a
   const clock: Clock = {
     ...systemClock,
     now: () => systemClock.now() + aheadMs,
-    // The timers that check again after ten seconds.
+    // Shortens the delay of ten seconds before repeated checks.
     schedule: (delayMs, callback) => systemClock.schedule(delayMs === 10_000 ? 50 : delayMs, callback),
   };
   const receiver = await startReceiver();

@@ -1,4 +1,7 @@
-/** Receivers that echo secrets. Stored responses can be read by users who may not see these secrets. */
+/**
+ * Receivers that echo secrets in their responses. Users who may read stored responses are not necessarily allowed to
+ * see these secrets.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { webhookDefaults, type Webhook } from "../../src/domain/webhook.ts";
@@ -99,7 +102,7 @@ test("a response that repeats credential headers reveals them to nobody", async 
 
 test("if a response or one of its fields was cut, the start of a secret is hidden too", async () => {
   const long = "a-token-of-this-test-that-is-as-long-as-many-access-tokens-are==";
-  // Becomes shorter when complete secrets are hidden, so that the truncation falls within the part that is shown.
+  // Hiding complete secrets shortens this text, so the truncated secret at its end would become visible.
   const echoed = `/?${long.repeat(50)}`;
   const filler = ".".repeat(responseSampleBytesMax - 12);
   scene.receiver.script(() => ({

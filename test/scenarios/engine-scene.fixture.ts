@@ -41,7 +41,7 @@ class EngineScene {
     return this.#receiver;
   }
 
-  /** Tenant of the current receiver, so that events reach only the webhooks of one test. */
+  /** The tenant that belongs to the current receiver, so that events reach only the webhooks of one test. */
   get tenantId(): string {
     return `t${this.receiver.port}`;
   }
@@ -71,7 +71,8 @@ class EngineScene {
   }
 
   /**
-   * Sets the successive reactions of `/hook`; the last one is repeated. `/told`, for system events, responds with 200.
+   * Sets the reactions of `/hook` to successive requests. The last one is repeated. `/told` receives system events and
+   * responds with 200.
    */
   react(...reactions: readonly Reaction[]): void {
     let count = 0;

@@ -1,6 +1,6 @@
 /**
- * A real engine with a real SQLite file and the real transport, for scenarios about what is sent when. There is no API:
- * webhooks are created directly.
+ * A real engine with a real SQLite file and the real transport, for scenarios about the order and time of requests. It
+ * has no API; webhooks are created directly.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,7 +28,7 @@ import { engineLimits, retention, silentMetrics } from "../services/engine-parts
 export interface EngineWorld {
   readonly engine: Engine;
   readonly store: Store;
-  /** Log lines of the levels `warn` and `error`, kept across restarts. */
+  /** Log lines with the levels `warn` and `error`. They are kept across restarts. */
   readonly logged: readonly LogLine[];
   /** Sizes of the payloads that were counted as large. */
   readonly largePayloads: readonly number[];
@@ -54,9 +54,9 @@ export interface LogLine {
 export interface WorldOptions {
   readonly delivers?: boolean;
   readonly limits?: Partial<EngineLimits>;
-  /** Certificate authority to trust for receivers with TLS, as PEM. */
+  /** Certificate authority to trust when connecting to receivers with TLS, as PEM. */
   readonly ca?: string;
-  /** Creates the sender that replaces a transport on this thread. */
+  /** Creates the transport to use instead of a transport on this thread. */
   readonly transport?: () => Transport;
   /** A clock that the test advances, instead of the system clock. */
   readonly clock?: Clock;
@@ -70,7 +70,7 @@ const plainBox: SecretBox = {
 
 const nothing = (): void => {};
 
-/** The parts of a world that are kept when it restarts. */
+/** The parts of a world that survive its restart. */
 interface Kept {
   readonly dataDir: string;
   readonly log: Logger;

@@ -1,6 +1,6 @@
 /**
- * Waits for a condition that a server shows only when queried, and polls until it holds. The limit only ends a test
- * that will never pass, so a busy machine must not reach it.
+ * Polls until a condition holds, for conditions that a server reveals only when queried. The time limit only ends tests
+ * that will never pass, so even a busy machine must not reach it.
  */
 export async function eventually<T>(
   what: string,

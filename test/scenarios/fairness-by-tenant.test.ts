@@ -5,7 +5,7 @@ import type { Receiver } from "../peers/receiver.ts";
 import { openEngineWorld } from "./engine-world.fixture.ts";
 import type { EngineWorld } from "./engine-world.fixture.ts";
 
-/** Hanging requests last half a minute, far longer than any of these tests lets other requests wait. */
+/** Requests hang for half a minute. In these tests, other requests wait much less than that. */
 const crowdSize = 30;
 const limits = { concurrency: 20 };
 
@@ -34,7 +34,7 @@ describe("fairness by tenant", () => {
       await world.addWebhook({ tenantId: "small", url: small.url(`/${path}`), events: [path] });
   });
   afterEach(async () => {
-    // Closed first, so that no request hangs when the world stops.
+    // The receivers are closed first, so that no request hangs while the world stops.
     await crowd.close();
     await small.close();
     await world.close();
@@ -43,7 +43,7 @@ describe("fairness by tenant", () => {
   const publish = (tenantId: string, eventType: string): Promise<string> =>
     world.publish(tenantId, { eventType, data: { n: 1 } });
 
-  /** Each kind of endpoint of the small tenant is called before any request of the large tenant has ended. */
+  /** Endpoints of each kind of the small tenant get a request before any request of the large tenant has ended. */
   async function assertServed(): Promise<void> {
     const before = small.requestCount;
     for (const path of ["quick", "slow", "new"]) await publish("small", path);

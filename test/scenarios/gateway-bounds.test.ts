@@ -1,4 +1,4 @@
-/** Limits of a gateway and its sources: slots, rates, sizes, quotas, addresses, and a separate port. */
+/** Limits of a gateway and its sources: slots, rates, sizes, quotas, IP addresses, and a separate port. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -150,20 +150,20 @@ suite("slots of a webhook", () => {
       isRetry = true;
       return answer;
     });
-    // Occupies a slot throughout, so that there are always earlier senders.
+    // This request occupies a slot throughout, so later senders always find an earlier one.
     const held = send('{"held":1}');
     const answered = send('{"first":1}');
     await scene.receiver.waitForRequests(2);
-    // Each rejected sender is told to retry a tenth of a second later than the one before it, so the last one exceeds
-    // the budget.
+    // The Retry-After of each rejected sender is a tenth of a second longer than the one before it. The last one
+    // therefore exceeds the budget.
     const refused = await Promise.all(Array.from({ length: 220 }, (_, n) => send(`{"refused":${n}}`)));
     assert.ok(refused.every(({ status }) => status === 503));
     assert.ok(Number(refused.at(-1)?.headers["retry-after"]) > 20);
     first.resolve({ status: 503 });
     while (scene.receiver.requests.length < 3)
       await Promise.race([send('{"other":1}'), scene.receiver.waitForRequests(3)]);
-    // The slot is occupied for longer than the pause before the retry. On a slower machine, the retry may find a slot,
-    // which proves less but does not fail the test.
+    // The slot stays occupied for longer than the pause before the retry. On a slow machine, the retry may find a free
+    // slot. The test then proves less, but does not fail.
     await delay(500);
     other.resolve({});
     assert.equal((await answered).status, 201);

@@ -1,4 +1,7 @@
-/** Mutual TLS ends at a proxy that forwards the certificate: which proxies are trusted, and in which formats. */
+/**
+ * Mutual TLS that ends at a proxy, which forwards the certificate. Tests which proxies are trusted and which formats
+ * are accepted.
+ */
 import assert from "node:assert/strict";
 import { createHash, X509Certificate } from "node:crypto";
 import { once } from "node:events";
@@ -20,7 +23,10 @@ const ofCertificate = sha256(known.raw);
 const ofKey = sha256(known.publicKey.export({ type: "spki", format: "der" }));
 const inField = (pair: KeyPair) => `:${new X509Certificate(pair.cert).raw.toString("base64")}:`;
 
-/** Terminates TLS, requests a client certificate, and sets `Client-Cert` to it, replacing the sender's value. */
+/**
+ * A proxy that terminates TLS, requests a client certificate, and sets `Client-Cert` to it. A value from the sender is
+ * replaced.
+ */
 async function startProxy(t: TestContext, target: string): Promise<string> {
   const tls = { ...validPair, ca: testAuthority, requestCert: true, rejectUnauthorized: false };
   const proxy = createServer(tls, (request, response) => {

@@ -1,4 +1,7 @@
-/** The rules of connections, in order: filter, delay, deduplication, retries; and their allowed targets. */
+/**
+ * The rules of a connection, in order: filter, delay, deduplication, retries; and the targets that a connection may
+ * have.
+ */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { comparedParts } from "../../src/features/gateway/connection-deduplication.ts";

@@ -24,7 +24,8 @@ suite("filter trials", () => {
     return reply.body as unknown as Evaluation & Json;
   };
   /**
-   * A run ends when its time is used up, which may happen on a busy machine. Callers that need all results repeat it.
+   * A run ends when its time budget is used up, which may happen on a busy machine. This function repeats the run until
+   * all results are available.
    */
   const evaluateAll = (body: Json): Promise<Evaluation & Json> =>
     eventually("the look at the last requests is complete", {
@@ -120,7 +121,7 @@ suite("filter trials", () => {
 
   test("a missing body is reported, and a filter that needs none is still evaluated", async () => {
     const { id, send } = await scene.source({ connection: { filter: { path: "/nobody" } } });
-    // The store keeps a hundred request bodies without an event per source and day.
+    // The store keeps the bodies of a hundred requests without an event, per source and day.
     for (let n = 0; n < 103; n += 1) await send(JSON.stringify({ n }), { "x-shop": n < 50 ? "one" : "two" });
     const byBody = await evaluateAll({ filter: { body: { n: { $gte: 50 } } }, source_id: id, last: 110 });
     assert.deepEqual(

@@ -78,7 +78,7 @@ suite("settings of sources", () => {
       );
     assert.equal((await send('{"a":1}', { "idempotency-key": '"k"' })).status, 204);
     assert.deepEqual(shown(), ["Bearer token-1", '"k"', "Bearer token-2", '"k"']);
-    // No token is accepted. Two requests are sent, and the response shows that the sender is not at fault.
+    // No token is accepted, so the request is sent twice. The response shows that the sender is not at fault.
     good.clear();
     scene.receiver.clear();
     assert.equal((await send('{"a":2}', { "idempotency-key": '"l"' })).status, 502);
@@ -179,7 +179,8 @@ suite("settings of sources", () => {
     assertProblem(early, { status: 409, code: "conflict" });
     assert.match(early.text, /allowed_origins/);
     await scene.change(`/v1/sources/${id}`, { handshake: { allowed_origins: ["events.example.com"] } });
-    // Nothing listens there, and the response reports that. The address itself was validated like a webhook's address.
+    // Nothing listens at the callback address, and the response reports that. The address was validated like the URL of
+    // a webhook.
     const late = await scene.admin.post(replay, {});
     assertProblem(late, { status: 409, code: "conflict" });
     assert.match(late.text, /could not be notified/);
@@ -310,7 +311,7 @@ test("CEW-4.2.2-2 the sender is notified by POST with its rate, and only at addr
   for (const callback of ["http://events.example.com/", "https://user@events.example.com/", ""])
     await assert.rejects(giveConsent({ transport, urlRules, calls }, "t", asking(callback), consent));
   assert.equal(sent.length, 1);
-  // A tenant cannot cause an unlimited number of such requests.
+  // The number of such requests per tenant is limited.
   await giveConsent({ transport, urlRules, calls }, "t", message, consent);
   const third = giveConsent({ transport, urlRules, calls }, "t", message, consent);
   await assert.rejects(third, { code: "rate_limited", retryAfterSeconds: 60 });

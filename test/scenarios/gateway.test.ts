@@ -98,7 +98,7 @@ suite("the gateway", () => {
     await post(`${running.url}${path}`, body, { headers: { "content-type": "application/json" } });
     await listener.until(/rejected, /);
     assert.equal(mine.requests.length, 1);
-    // A message without a connection is forwarded when there is one.
+    // A message that had no connection can be forwarded once a connection exists.
     const webhook = await admin.post("/v1/webhooks", { url: receiver().url("/late"), events: ["relayed"] });
     const ends = { source_id: id, webhook_id: textOf(webhook.body["id"]) };
     assert.equal((await admin.post("/v1/connections", ends)).status, 201);
@@ -144,8 +144,8 @@ suite("the gateway", () => {
       const answer = await send('{"a":2}', { "idempotency-key": '"retry"' });
       assert.notEqual(answer.headers["retry-after"], "77");
       assert.equal(answer.headers["set-cookie"], undefined);
-      // EDS-9.7-4: for a stored message, success is reported by the gateway itself; for a passed-through message, a
-      // failure is that of the destination.
+      // EDS-9.7-4: for a stored message, the gateway itself reports success. For a passed-through message, a failure
+      // comes from the destination.
       assert.equal(answer.status, mode === "pass_through" ? 503 : 202);
       await receiver().waitForRequests(1);
       receiver().script(() => ({}));
@@ -213,7 +213,7 @@ suite("the gateway", () => {
     const version = async () => textOf((await admin.get("/service-description")).body["version"]);
     const acknowledged = await version();
     await running.stop();
-    // The service description states how long payloads are kept, so its version changes.
+    // The service description contains the retention time of payloads, so its version changes too.
     await start({ retentionPayloadDays: 7 });
     assert.notEqual(await version(), acknowledged);
     receiver().script(() => ({ status: 503 }));
@@ -324,7 +324,7 @@ suite("the gateway", () => {
     const refused = await admin.post("/v1/connections", ends);
     assertProblem(refused, { status: 400, code: "invalid_request" });
     await admin.post("/v1/connections", { ...ends, allow_chain: true });
-    // Using the same deployment twice is a loop, which the second hop rejects. The sender gets the error for a
+    // Two hops through the same deployment are a loop, which the second hop rejects. The sender gets the error for a
     // misconfigured destination.
     const answer = await front.send('{"a":11}', { "idempotency-key": '"chain"' });
     assert.equal(answer.status, 503);
@@ -471,7 +471,7 @@ test("a source may replace a success by another success, and an error by another
   );
   const made = { observation: { ...gone, status: 201 }, isAccepted: true, isOversized: false };
   assert.equal(upstreamStatus(made, { 201: 200 }), 200);
-  // A status that the profile does not accept remains an error, regardless of the configured replacement.
+  // A status that the profile does not accept remains an error, even if a replacement is configured.
   assert.equal(upstreamStatus({ ...made, isAccepted: false }, { 201: 200 }), 502);
   for (const [row, upstream] of [
     ["410", 301],

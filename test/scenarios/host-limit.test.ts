@@ -1,4 +1,4 @@
-/** The number of requests that a process has in flight, in total and to one host with a limit. */
+/** Limits on the requests that a process has in flight, in total and to a single host. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

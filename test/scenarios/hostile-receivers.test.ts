@@ -16,7 +16,7 @@ interface Hostility {
 }
 
 const timeoutMs = 1_500;
-/** Timeout for receivers that are not about time. Only a stalled machine would reach it. */
+/** Timeout for receivers whose behaviour does not concern time. Only a stalled machine would reach it. */
 const patientMs = 60_000;
 const gibibyte = 1024 ** 3;
 const megabyte = Buffer.alloc(1024 * 1024, 0x61);

@@ -51,7 +51,7 @@ function signedHeaders(): Readonly<Record<string, string>> {
   return { "webhook-id": "msg_1", "webhook-timestamp": timestamp, "webhook-signature": `v1,AAAA v1,${mac}` };
 }
 
-/** Prints `true` for the message, and `false` for a different body with the same signature. */
+/** Programs that print `true` for the message, and `false` for a different body with the same signature. */
 const drivers: Readonly<Record<string, string>> = {
   "verify.mjs": `
 const [, , signed, ...bodies] = process.argv;
@@ -143,8 +143,8 @@ suite("programs of docs/languages", () => {
     args: readonly string[],
   ): Promise<string | null> {
     const program = runtimes[name.split(".").at(-1) ?? ""] ?? "";
-    // Each program needs its own key: with the same key, a different text of the same JSON counts as a different
-    // request.
+    // Each program needs its own key, because publishing a different text of the same JSON under the same key is
+    // refused.
     writeFileSync(join(place, name), code.replaceAll("order-4711-completed", `order-${name}`));
     try {
       const env = {
@@ -184,7 +184,7 @@ suite("programs of docs/languages", () => {
     } else {
       test(`${name} of ${page} accepts signed messages and rejects another body`, async (t) => {
         const driver = drivers[name] ?? "";
-        // A Java class ends with a brace, and the driver is inserted before it.
+        // The driver is inserted before the closing brace of the Java class.
         const whole = name.endsWith(".java") ? code.trimEnd().slice(0, -1) + driver : code + driver;
         const args = [JSON.stringify(signedHeaders()), body, body.replace("4711", "4712")];
         const said = await execute(t, { ...program, code: whole }, args);

@@ -1,11 +1,12 @@
 /**
- * One event for thousands of webhooks. The process is killed after the first part that follows the event's transaction.
+ * One event for thousands of webhooks. The process is killed after it has written the first part that follows the
+ * event's transaction.
  */
 import assert from "node:assert/strict";
 import { itemsOf, type Json, textOf } from "./api/client.fixture.ts";
 import { eventually } from "./eventually.fixture.ts";
 
-/** The event is stored with 2,048 deliveries. Two parts follow: one with 2,048 deliveries and one with six. */
+/** The event is first stored with 2,048 deliveries. The remaining deliveries follow in two parts: 2,048 and six. */
 export const webhookCount = 2 * 2_048 + 6;
 export const partsAtFirst = 2;
 
@@ -15,7 +16,7 @@ export type Call = (
   body?: unknown,
 ) => Promise<{ readonly status: number; readonly body: unknown }>;
 
-/** The tenant's key signs for this webhook, so copies of its row need no keys. */
+/** Creates a webhook that can be copied. The tenant's key signs for it, so the copies need no keys. */
 export async function addTemplate(call: Call, url: string): Promise<string> {
   const webhook = { url, events: ["order.*"], profile: "event-delivery" };
   // On a busy machine, a commit may take longer than the store's time limit.
@@ -28,8 +29,8 @@ export async function addTemplate(call: Call, url: string): Promise<string> {
 }
 
 /**
- * Copies the row of a webhook until there are `webhookCount` webhooks, because creating each one takes milliseconds.
- * `n` numbers `series`.
+ * SQL that copies the row of a webhook until `webhookCount` webhooks exist. Creating each of them through the API would
+ * take milliseconds. `n` numbers the rows of `series`.
  */
 export function copiesSql(
   id: string,

@@ -114,7 +114,7 @@ test("WDS-29 requests and timers of the process are served before the last part 
   t.after(() => small.close());
   for (let n = 0; n < rowsMax * (1 + parts); n++)
     await small.addWebhook({ url: `http://127.0.0.1:9/${n}`, events: ["order.*"] });
-  // Responds like /livez, without further calls.
+  // A server that responds like /livez and does nothing else, for comparison.
   const server = createServer((_, response) => response.end()).listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;

@@ -24,7 +24,7 @@ async function underWay(): Promise<{
   return { delivery: await scene.deliveryOf(eventId), answer: resolve };
 }
 
-/** As if done by another process whose clock says that the lease has expired. */
+/** Expires the delivery like another process whose clock says that the lease has expired. */
 async function expire(): Promise<void> {
   const { upkeep } = scene.world.store;
   const now = Date.now() + dayMs;

@@ -68,7 +68,7 @@ test("150 checks at once open few connections, none of them on the event loop, a
     order.push(String(reply.status));
     return reply;
   });
-  // While the receiver has not responded to anything, all checks except the running one are refused.
+  // Until the receiver responds for the first time, all checks except the running one are refused.
   while (order.length < 149 || held.length < 1) await new Promise(setImmediate);
   assert.ok(order.every((status) => status === "429"));
   assert.equal((await fetch(`${url}/livez`)).status, 200);
@@ -87,7 +87,7 @@ test("150 checks at once open few connections, none of them on the event loop, a
   const checked = await webhook.key.call("POST", `/v1/webhooks/${webhook.id}/check`);
   assert.equal(checked.status, 200, checked.text);
   assert.ok((checked.body["findings"] as unknown as unknown[]).length > 20, checked.text);
-  // The maximum is reached by a rule that sends two requests concurrently.
+  // One rule sends two requests concurrently, so two connections are the maximum.
   assert.ok(receiver.counts.openMax <= 2, String(receiver.counts.openMax));
   assert.ok(receiver.counts.opened < 150, String(receiver.counts.opened));
   assert.ok(!fromHere.includes(receiver.port), "a check ran on the event loop");

@@ -9,7 +9,7 @@ import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
 const webhooks = 10;
 const eventsPerRound = 20;
 const rounds = 12;
-/** No attempt waits for long, and no attempt is the last one. */
+/** Delays are short, and enough attempts are allowed that none is the last one. */
 const retry = {
   schedule: { kind: "list", delaysMs: new Array<number>(50).fill(1), jitter: { from: 1, to: 1 } },
   ageMsMax: null,
@@ -34,7 +34,7 @@ for (const [story, ends] of Object.entries(stories))
       const clock = new ManualClock();
       const wire = new Wire();
       const world = await openEngineWorld({ clock, transport: () => wire });
-      // Closing the engine waits for a moment on this clock.
+      // Closing the engine waits briefly on this clock, so the clock must advance.
       t.after(() => Promise.all([world.close(), passTime(clock, 100)]));
       for (let index = 0; index < webhooks; index += 1)
         await world.addWebhook({
@@ -65,7 +65,7 @@ async function publish(world: EngineWorld, clock: ManualClock, round: number): P
   await Promise.all([world.publishMany("default", inputs), passTime(clock, 5)]);
 }
 
-/** Advances the clock in steps of 50 ms, with event loop turns for writes. */
+/** Advances the clock in steps of 50 ms. Event loop turns in between let writes complete. */
 async function passTime(clock: ManualClock, steps: number): Promise<void> {
   for (let step = 0; step < steps; step += 1) {
     for (let turn = 0; turn < 5; turn += 1) await clock.turn();
@@ -74,9 +74,9 @@ async function passTime(clock: ManualClock, steps: number): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await clock.turn();
 }
 
-/** Requests stay in flight until the test ends all of them together. */
+/** A transport whose requests stay in flight until the test ends all of them together. */
 class Wire implements Transport {
-  /** Numbers of the events that arrived. */
+  /** The numbers of the events that were accepted. */
   readonly accepted = new Set<number>();
   readonly #open: { readonly number: number; readonly end: (result: TransportResult) => void }[] = [];
 

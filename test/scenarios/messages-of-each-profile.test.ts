@@ -1,4 +1,4 @@
-/** The wire format of each profile, parsed by a receiver that shares only the keys with the sender, but no code. */
+/** The wire format of each profile, parsed by a receiver that shares only the keys with the sender, and no code. */
 import assert from "node:assert/strict";
 import { createHash, createHmac, createPublicKey, verify } from "node:crypto";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
@@ -28,7 +28,7 @@ afterEach(async () => {
   await receiver.close();
 });
 
-/** Rejects the first request, so that there are two attempts for one event. */
+/** Rejects the first request, so that one event has two attempts. */
 async function twoAttempts(
   given: Partial<Webhook>,
   more: { readonly path?: string; readonly credentials?: Partial<Record<SecretKind, string>> } = {},
@@ -108,7 +108,10 @@ function assertXWebhookSignature(webhook: Webhook, request: ReceivedRequest): vo
   assertNow(Number(time));
 }
 
-/** Verifies an RFC 9421 signature without a library: the five components, then the parameters. */
+/**
+ * Verifies an RFC 9421 signature without a library. The signature base consists of the five components, followed by the
+ * parameters.
+ */
 function signatureBase(request: ReceivedRequest): string {
   const parameters = header(request, "Signature-Input").replace(/^sig1=/, "");
   return [

@@ -1,6 +1,6 @@
 /**
- * A stored webhook whose signing key is missing, for example because rows were lost. The server must start, and
- * deliveries that cannot be signed wait.
+ * The signing key of a stored webhook is missing, for example because rows were lost. The server must still start, and
+ * deliveries that cannot be signed must wait.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -47,7 +47,7 @@ async function openScene(t: TestContext): Promise<Scene> {
   };
 }
 
-/** All signing keys of an owner: those of a single webhook, or those that the webhooks of a tenant share. */
+/** Deletes all signing keys of an owner, which is either a webhook or a tenant whose webhooks share the keys. */
 function loseKeys(dataDir: string, owner: string): void {
   const database = new DatabaseSync(join(dataDir, "posthorn.db"));
   const { changes } = database.prepare("DELETE FROM secrets WHERE owner = ?").run(owner);

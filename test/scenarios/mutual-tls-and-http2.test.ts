@@ -17,7 +17,7 @@ interface Seen {
   readonly messageId: string | undefined;
 }
 
-/** A receiver for both HTTP versions that responds with 403 to clients without a certificate from the authority. */
+/** A receiver for HTTP/1.1 and HTTP/2. Clients without a certificate from the authority get 403. */
 async function startMutualReceiver(t: TestContext): Promise<{ readonly url: string; readonly seen: Seen[] }> {
   const seen: Seen[] = [];
   const server = createSecureServer({

@@ -96,7 +96,8 @@ describe("order", () => {
       if (request.text.includes('"n":9')) quickAreDone.resolve(undefined);
       if (!slow || failures === 0) return { status: 200 };
       failures -= 1;
-      // The last failure waits for an event of the other lane, which is not blocked.
+      // The response to the last failing request is withheld until the events of the other lane have arrived. Failures
+      // must not block that lane.
       return failures > 0 ? { status: 503 } : quickAreDone.promise.then(() => ({ status: 503 }));
     });
     await world.publishMany(
@@ -196,7 +197,7 @@ describe("fairness", () => {
       range(10).map((n) => ({ eventType: "f.a", data: { n } })),
     );
     assert.equal((await world.store.deliveries.depth()).waiting.normal, 100_010);
-    // Few slots, so that the two compete for every slot.
+    // Few slots, so that both tenants compete for every slot.
     await world.reopen({ limits: { concurrency: 10 } });
     await few.waitForRequests(10);
     assert.ok(

@@ -1,4 +1,4 @@
-/** One delivery to one endpoint with one reaction, and how the engine classifies it. */
+/** One delivery to one endpoint that reacts in a given way, and how the engine classifies the reaction. */
 import type { AttemptRecord } from "../../src/domain/delivery.ts";
 import type { Profile, SignatureSchemeName } from "../../src/domain/profile.ts";
 import type { Webhook, WebhookStatus } from "../../src/domain/webhook.ts";
@@ -7,7 +7,7 @@ import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
 import { eventually } from "./eventually.fixture.ts";
 import { listDeliveries } from "../listed-deliveries.ts";
 
-/** Read immediately after the first attempt was settled. */
+/** Data that is read immediately after the first attempt was settled. */
 export interface Observed {
   readonly attempt: AttemptRecord;
   readonly delivery: StoredDelivery;
@@ -28,12 +28,12 @@ export interface OutcomeBench {
 export interface Target {
   readonly url: string;
   readonly timeoutMs?: number;
-  /** By default, the first retry is an hour away. */
+  /** By default, the first retry is due after an hour. */
   readonly delaysMs?: readonly number[];
 }
 
 export const hourMs = 3_600_000;
-/** Jitter would only make the expected delay less precise. */
+/** With jitter, the expected delay would be less precise. */
 const exactly = { from: 1, to: 1 };
 
 export async function openOutcomeBench(): Promise<OutcomeBench> {
@@ -82,7 +82,7 @@ export async function openOutcomeBench(): Promise<OutcomeBench> {
   return { world, addWebhook, delivery, observe, close: () => world.close() };
 }
 
-/** Uses the schemes of the profile in rotation. */
+/** Selects the profile's schemes in turn. */
 function schemesOf({ signatureSchemesAllowed: allowed }: Profile, turn: number): SignatureSchemeName[] {
   const scheme = allowed[turn % allowed.length];
   return scheme === undefined ? [] : [scheme];

@@ -1,6 +1,6 @@
 /**
- * The meaning of each status and failure in every profile: the engine's result, the published table, and the
- * hand-written requirements. A mistake in any of the three makes them differ.
+ * The meaning of each status and failure in every profile. The engine's result, the published table and the
+ * hand-written requirements must agree, so a mistake in any of them is detected.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -17,7 +17,7 @@ import { findProfile, profiles } from "../../src/domain/profiles/index.ts";
 import { openStandIn, type StandIn } from "../api/stand-in/open.fixture.ts";
 import { createClient } from "./api/client.fixture.ts";
 
-/** `GET /v1/profiles/{name}`, as a client parses it. */
+/** The response of `GET /v1/profiles/{name}`, as a client parses it. */
 interface Published {
   readonly classification: {
     readonly statuses: Readonly<Record<string, Rule>>;

@@ -1,4 +1,4 @@
-/** The same outcomes over real sockets for every profile: the receiver's response and what follows from it. */
+/** The same outcomes over real sockets for every profile: the receiver's response and its consequences. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { FailureCategory, Outcome } from "../../src/domain/classify.ts";
@@ -40,7 +40,7 @@ const named = (name: string): Profile => profiles.find((profile) => profile.name
 const answered = (profile: Profile, path: string | number): Promise<Observed> =>
   bench.observe(profile, { url: receiver.url(`/${path}`) });
 
-/** Checks the outcome and the category, and that the next step follows from them. */
+/** Checks the outcome, the category and the resulting next step. */
 function assertObserved(
   { attempt, delivery, webhookStatus }: Observed,
   expected: { readonly outcome: Outcome; readonly category: FailureCategory | null; readonly what: string },
@@ -375,11 +375,11 @@ suite("failures on the wire", { concurrency: 4 }, () => {
       test(`${failureIds(profile, ids)} ${profile.name}: ${name} is transient, ${category}, and retried`, async () => {
         const target =
           url === undefined ? (await hostile(behave ?? (() => {}), { tls })).origin : await url();
-        // Only tests of timeouts must not get the extra time for a busy machine.
+        // Tests of timeouts must not use the additional time for a busy machine.
         const timeoutMs = category === "timeout" ? 400 : 20_000;
         const observed = await bench.observe(profile, { url: target, timeoutMs });
         assertObserved(observed, { ...retried(category), what: observed.attempt.errorMessage ?? name });
-        // Whether the bytes were sent before a reset at accept depends on the kernel.
+        // If the receiver resets at accept, it depends on the kernel whether the bytes were sent.
         if (name !== "reset at accept") assert.equal(observed.attempt.receiverStateUnknown, requestSent);
         assert.equal(observed.attempt.statusCode, null);
       });

@@ -11,7 +11,7 @@ export interface PageBlock {
   /** Empty for diagrams and examples, which have no language. */
   readonly language: string;
   readonly code: string;
-  /** Why the block is not executed, if the preceding line says so. */
+  /** Why the block is not executed, if the line before the block gives a reason. */
   readonly notExecuted: string | null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Every block of every page is executed by a test, or the page says why it is not. This file executes the blocks that
- * no other test executes.
+ * Every block of every page is executed by a test, or the page gives the reason why not. This file executes the blocks
+ * that other tests do not execute.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -68,7 +68,7 @@ suite("blocks of the pages", () => {
       logLevel: "error",
       adminKey,
     });
-    // Commands write their files there.
+    // The folder to which commands write their files.
     process.chdir(place);
     ids = await fill(server, receiver);
     for (const file of Object.keys(filesOfPages)) writeFileSync(join(place, file), filesOfPages[file] ?? "");
@@ -188,13 +188,13 @@ function commandsOf(code: string): readonly string[] {
     .filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-/** Splits the words as a shell does. */
+/** Splits a command into words, as a shell does. */
 function words(line: string): readonly string[] {
   const found = line.replace(/\s+# .*$/, "").matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g);
   return [...found].map(([word]) => word.replaceAll(/'([^']*)'|"([^"]*)"/g, "$1$2"));
 }
 
-/** A webhook that refuses everything, and the resulting resources, by the names that pages use. */
+/** Creates a webhook that refuses everything, and returns the resulting resources by the names that the pages use. */
 async function fill(posthorn: Posthorn, receiver: Receiver): Promise<Readonly<Record<string, string>>> {
   receiver.script(() => ({ status: 422 }));
   const { view } = await posthorn.webhooks.create({ url: receiver.url("/refuses"), events: ["order.*"] });

@@ -1,6 +1,6 @@
 /**
- * A client that handles a 503 of the API. It waits for `Retry-After` and repeats the call if nothing was changed or if
- * the call has an Idempotency-Key. A store that is slow on a busy machine therefore only delays a test.
+ * A client that handles a 503 of the API. It waits for `Retry-After` and repeats the call if the call changed nothing
+ * or has an Idempotency-Key. A slow store on a busy machine therefore only delays a test.
  */
 import { type Client, clientOf, type ClientOptions, createClient, type Reply } from "./api/client.fixture.ts";
 import { waitMsMax } from "./eventually.fixture.ts";
@@ -21,7 +21,7 @@ export function patientClient(options: ClientOptions): Client {
   return clientOf({ baseUrl, call, withKey: (key) => patientClient({ baseUrl, key }) });
 }
 
-/** The first request with a key may still be running when the second arrives. */
+/** Whether to repeat a call. The first request with a key may still be running when the second one arrives. */
 function asksForRepeat({ status, text, body }: Reply, isKeyed: boolean): boolean {
   if (status === 503) return isKeyed || /nothing was changed/i.test(text);
   return isKeyed && status === 409 && (body["code"] as unknown) === "idempotency_key_in_progress";

@@ -1,6 +1,6 @@
 /**
- * A receiver with permanent redirects. They are not followed, and change the stored URL only if the delivery agreement
- * allows it.
+ * A receiver that responds with permanent redirects. They are not followed, and they change the stored URL only if the
+ * delivery agreement allows it.
  */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";

@@ -38,7 +38,7 @@ export class ServeRun extends OwnProcess {
     return this.until(holds, { what: "posthorn starts", withinMs: readyMsMax });
   }
 
-  /** A busy machine needs longer than other programs do. */
+  /** Ending the program on a busy machine may take longer than ending other programs. */
   override end(name: NodeJS.Signals, withinMs = readyMsMax): Promise<number | null> {
     return super.end(name, withinMs);
   }
@@ -48,7 +48,7 @@ export interface ProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** See `ServeRun`. */
   readonly wrap?: (command: readonly string[]) => readonly string[];
-  /** A folder to use instead of a new one; empty at the start. */
+  /** An empty folder to use instead of a new one. */
   readonly dataDir?: string;
 }
 

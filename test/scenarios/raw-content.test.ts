@@ -15,7 +15,7 @@ import { PosthornProcess } from "./posthorn-process.fixture.ts";
 let posthorn: PosthornProcess;
 let api: Client;
 let receiver: Receiver;
-/** Each test has its own event type, because all tests share one server. */
+/** The event type of the current test. Each test has a separate one, because all tests share one server. */
 let type = "";
 let tests = 0;
 
@@ -30,7 +30,7 @@ beforeEach(async () => {
 afterEach(() => receiver.close());
 after(() => posthorn.remove());
 
-/** Difficult to parse, reformat or decode. */
+/** Contents that are difficult to parse, reformat or decode. */
 const contents: readonly (readonly [string, Uint8Array])[] = [
   ["application/json", Buffer.from('{ "b": 1.0,\r\n  "a": "\\u00fc\\/", "a": 12345678901234567890 }\n')],
   ["application/xml; charset=utf-8", Buffer.from('<?xml version="1.0"?>\r\n<a>ü</a>\n')],
@@ -110,7 +110,7 @@ async function publish(contentType: string, raw: Uint8Array): Promise<void> {
   assert.equal(reply.status, 202, reply.text);
 }
 
-/** Publishes concurrently, so that content would be mixed up if buffers were shared. */
+/** Publishes concurrently, to detect buffers that are shared between requests. */
 async function publishAll(): Promise<readonly ReceivedRequest[]> {
   await Promise.all(contents.map(([contentType, body]) => publish(contentType, body)));
   return receiver.waitForRequests(contents.length);

@@ -119,7 +119,7 @@ class Place implements AsyncDisposable {
     return new Place({ server: await freePort(), receiver: await freePort() });
   }
 
-  /** Code blocks of a page in order, unchanged except for ports. */
+  /** The code blocks of a page in order. Only the ports are changed. */
   blocks(page: string, language: string): readonly string[] {
     const text = readFileSync(join(root, page), "utf8");
     return [...text.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, "gm"))].map(([, code = ""]) =>

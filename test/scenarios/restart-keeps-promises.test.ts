@@ -122,7 +122,7 @@ test("WDS-196 requests that outlast the grace period are released, and sent afte
   await receiver.waitForRequests(1);
   assert.equal(await posthorn.stop(), 0, posthorn.output);
   await posthorn.start();
-  // The lease would have lasted for minutes, so the restart released it.
+  // Without the restart, the lease would have lasted for minutes. The second request shows that it was released.
   const [first, second] = await receiver.waitForRequests(2);
   assert.equal(second?.headers["idempotency-key"], first?.headers["idempotency-key"]);
   assert.equal(receiver.requestCount, 2);
@@ -153,7 +153,7 @@ function clientOf(posthorn: PosthornProcess): Client {
   return createClient({ baseUrl: posthorn.url, key: posthorn.adminKey });
 }
 
-/** Adds the ID of each event that got a 202, until the server stops. */
+/** Publishes until the server stops. Adds the ID of each event that got a 202. */
 async function publishUntilRefused(api: Client, accepted: Set<string>): Promise<void> {
   for (let n = 0; ; n += 1) {
     const reply = await api.post("/v1/events", { event_type: "order.paid", data: { n } }).catch(() => null);

@@ -30,7 +30,7 @@ test("TS16-119 WDS-224 by default payloads are kept for exactly 30 days and hist
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-retention-"));
   t.after(() => rmSync(dataDir, { recursive: true, force: true }));
   const ages = [91, 89, 31, 29];
-  // Oldest first, because each start deletes what is too old at its own time.
+  // Starts with the oldest day, because each start deletes data that is too old on its own day.
   const ids = ages.map((age) =>
     run(
       dataDir,

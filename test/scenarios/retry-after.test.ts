@@ -37,7 +37,7 @@ test("EDS-2-7 EDS-6.3-3 EDS-9.4-3 EDS-9.8.2-1 TS16-34 TS16-35 WDS-186 503 with R
   assert.ok(Number(second.headers["webhook-timestamp"]) >= Number(first.headers["webhook-timestamp"]) + 2);
   assert.notEqual(second.headers["webhook-signature"], first.headers["webhook-signature"]);
 
-  // Shows that there are no further repeats: the event published next is the third request.
+  // The next published event is the third request, which shows that the first event was not sent again.
   await world.publish("default", { eventType: "order.created", data: { order: 2 } });
   const third = (await receiver.waitForRequests(3))[2];
   assert.notEqual(third?.headers["webhook-id"], eventId);
@@ -47,7 +47,7 @@ test("EDS-2-7 EDS-6.3-3 EDS-9.4-3 EDS-9.8.2-1 TS16-34 TS16-35 WDS-186 503 with R
 
 suite("a Retry-After of years", () => {
   const scene = engineScene();
-  /** More than nine years. Numbers close to the current time are interpreted as a time. */
+  /** More than nine years in seconds. Numbers close to the current Unix time are interpreted as a timestamp. */
   const mistaken = "300000000";
 
   async function silenced(): Promise<Webhook> {

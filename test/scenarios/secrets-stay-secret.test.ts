@@ -1,6 +1,6 @@
 /**
- * Secrets are exposed only where they are requested: not in logs, lists, errors, metrics, documents or files of the
- * data folder.
+ * Secrets are shown only where they are requested. They must not occur in logs, lists, errors, metrics, documents or
+ * files of the data folder.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -89,7 +89,7 @@ const writeOnly: Readonly<Record<string, readonly string[]>> = {
   "PATCH /v1/sources/{id}": ["/verification"],
 };
 
-/** Reads whose response contains a secret; a hand-written list. Each read writes a row to the audit log. */
+/** Read routes whose response contains a secret. The list is hand-written. Each read adds a row to the audit log. */
 const secretReads = ["webhook.read_secret", "source.read_address"];
 
 test("TS16-78 every write-only field of every route is in no audit row, history, stored response, list or log", async (t) => {
@@ -323,7 +323,7 @@ async function everythingReadable(api: Client, webhook: string): Promise<string[
   return replies.map((reply) => reply.text);
 }
 
-/** The secret unchanged, without its prefix, and encoded again. */
+/** The forms in which a secret might appear: unchanged, without its prefix, and encoded again. */
 function spellings(canary: string): readonly string[] {
   const bare = canary.replace(/^whs(ec|k)_/, "");
   return [canary, bare, Buffer.from(bare).toString("base64").replace(/=+$/, "").slice(0, -1)];

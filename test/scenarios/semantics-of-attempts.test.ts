@@ -13,7 +13,8 @@ const scene = engineScene();
 
 test("EDS-2-3 each attempt has its own record, with its own times and outcome", async () => {
   await scene.addWebhook();
-  // On a kept connection, a reset may be a race, which does not consume an attempt. The connection is therefore closed.
+  // The first response closes its connection. On a kept connection, a reset may be a race, which does not use up an
+  // attempt.
   scene.react({ status: 503, headers: { Connection: "close" } }, "reset", { status: 200 });
   const { delivery, attempts } = await scene.ended(await scene.publish());
   assert.equal(delivery.progress.state, "success");
@@ -187,7 +188,7 @@ test("EDS-9.5-2 EDS-6.3-4 EDS-9.6-6 no attempt comes before Retry-After, in any 
   for (const [index, form] of forms.entries()) {
     const [, second] = requests.filter(({ path }) => path === `/${index}`);
     assert.ok(second !== undefined, form);
-    // Allows one millisecond, because the two clocks are rounded separately.
+    // Tolerates one millisecond, because the two clocks are rounded separately.
     const earlyMs = (notBefore.get(second.path) ?? 0) - (startedAt + second.arrivedAtMs);
     assert.ok(earlyMs <= 1, `${form}: ${earlyMs} ms too early`);
   }
@@ -216,7 +217,8 @@ test("WDS-62 custom headers are in every request, with the given names and value
 
 test("WDS-167 a webhook has at most five requests and connections at a time", async () => {
   await scene.addWebhook();
-  // The response to the first request waits for the second request, which is sent in parallel.
+  // The response to the first request is withheld until the second one arrives, which proves that they are sent in
+  // parallel.
   const isAnswered = Promise.withResolvers<Answer>();
   scene.receiver.script((_, index) => {
     if (index === 0) return isAnswered.promise;

@@ -11,7 +11,7 @@ import { inThreads } from "./sender-threads.fixture.ts";
 const threads = 2;
 const webhooks = 10;
 const eventsPerKill = 20;
-/** No attempt waits for long, and no attempt is the last one. */
+/** Delays are short, and enough attempts are allowed that none is the last one. */
 const retry = {
   schedule: { kind: "list", delaysMs: new Array<number>(50).fill(1), jitter: { from: 1, to: 1 } },
   ageMsMax: null,
@@ -69,7 +69,7 @@ interface Scene {
   readonly alive: Worker[];
 }
 
-/** Resolves with the number of events. */
+/** Resolves with the number of events that were published. */
 async function killUnderLoad(scene: Scene, kills: number): Promise<number> {
   const { world, receiver, alive } = scene;
   for (let index = 0; index < webhooks; index += 1) {
@@ -96,7 +96,7 @@ async function killUnderLoad(scene: Scene, kills: number): Promise<number> {
   return published;
 }
 
-/** Adds to a failure which events did not arrive. */
+/** Waits for the events to arrive. If they do not, adds the state of the engine to the error. */
 async function explained(
   arrival: Promise<void>,
   { world, alive, threads }: Scene,

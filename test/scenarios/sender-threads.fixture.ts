@@ -1,4 +1,4 @@
-/** A transport with sender threads that may connect to this machine, and a way to kill the threads. */
+/** A transport with sender threads, which may connect to this machine, and functions to kill the threads. */
 import type { Worker } from "node:worker_threads";
 import { systemClock as clock } from "../../src/system/clock.ts";
 import { createLookupSlots } from "../../src/system/host-names.ts";

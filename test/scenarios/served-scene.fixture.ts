@@ -4,7 +4,7 @@ import { after, afterEach, before, beforeEach } from "node:test";
 import { PosthornProcess } from "./posthorn-process.fixture.ts";
 import { TenantScene } from "./tenant-scene.fixture.ts";
 
-/** Called once per file, outside the tests. Returns a function that gives each test its scene. */
+/** Must be called once per file, outside the tests. Returns a function that returns the scene of the current test. */
 export function servedScene(): () => TenantScene {
   let posthorn: PosthornProcess | null = null;
   let scene: TenantScene | null = null;

@@ -7,7 +7,7 @@ import { seededNumbers } from "../services/seeded-numbers.fixture.ts";
 
 const webhookCount = 4;
 const publishers = 16;
-/** Five requests in flight per webhook, plus one uncommitted group of settlements. */
+/** Upper limit: five requests in flight per webhook, plus one uncommitted group of settlements. */
 const inFlightMax = webhookCount * 5 + 512;
 
 /** Kills a server repeatedly under load: all accepted events arrive, and few of them twice (EDS-3.3-1). */

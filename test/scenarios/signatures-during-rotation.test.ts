@@ -5,7 +5,9 @@ import { rejectionBy } from "../peers/kit-verifier.ts";
 import { type Answer, type ReceivedRequest, type Receiver, startReceiver } from "../peers/receiver.ts";
 import { PosthornProcess } from "./posthorn-process.fixture.ts";
 
-/** What an independent consumer sees: the npm package `standardwebhooks`, which supports only `v1`. */
+/**
+ * Whether an independent consumer accepts the request: the npm package `standardwebhooks`, which supports only `v1`.
+ */
 function verifies(secret: string, request: ReceivedRequest): boolean {
   try {
     new Webhook(secret).verify(request.text, request.headers as Record<string, string>);

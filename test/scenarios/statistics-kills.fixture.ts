@@ -1,4 +1,4 @@
-/** A server on SQLite that is killed under load. Its statistics are compared with its rows. */
+/** A server on SQLite is killed under load, and its statistics are compared with its rows. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -11,7 +11,7 @@ import type { LedgerSources } from "./statistics-ledger.fixture.ts";
 const webhookCount = 4;
 const statuses: Readonly<Record<string, number>> = { "/1": 503, "/2": 422 };
 
-/** A receiver that accepts, one that fails temporarily, and one that refuses permanently. */
+/** Adds three webhooks. One receiver accepts, one fails temporarily, and one refuses permanently. */
 export async function addLoadWebhooks(
   { call }: Pick<PosthornProcess, "call">,
   receiver: Receiver,
@@ -28,13 +28,11 @@ export async function addLoadWebhooks(
   }
 }
 
-/**
- * At least this many requests are sent even on a slow machine, so that there is data from before the kill to compare.
- */
+/** Even on a slow machine, at least this many requests are sent, so that data from before the kill can be compared. */
 const requestsMin = 20;
 
 /**
- * Publishes until the server is killed. The kill comes after `loadMs`, but not before there were enough requests and a
+ * Publishes until the server is killed. The kill comes after `loadMs`, but only after enough requests and one
  * cancellation.
  */
 export async function loadAndKill(
@@ -70,7 +68,7 @@ export async function loadAndKill(
 export async function cancelSome(load: {
   readonly call: (method: string, path: string, body?: unknown) => Promise<Json>;
   readonly isOver: () => boolean;
-  /** Called after a cancellation. A batch continues after its response has been sent. */
+  /** Must be called after a cancellation, because a batch continues after its response was sent. */
   readonly cancelled?: () => void;
 }): Promise<void> {
   while (!load.isOver()) {

@@ -6,11 +6,11 @@ import { eventually } from "./eventually.fixture.ts";
 export type Ledger = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 export interface LedgerSources {
-  /** A `GET` request with full read access. */
+  /** A `GET` request with a key that may read everything. */
   readonly get: (path: string) => Promise<Json>;
   /** Rows with `webhook, outcome, count` over all attempts. */
   readonly attempts: () => Promise<readonly (readonly [webhook: string, outcome: number, count: number])[]>;
-  /** Rows with `webhook, state, count` over all ended deliveries. */
+  /** Rows of the form `webhook, state, count` for all deliveries that have ended. */
   readonly ended: () => Promise<readonly (readonly [webhook: string, state: number, count: number])[]>;
   readonly events: () => Promise<number>;
 }
@@ -65,7 +65,7 @@ function none(): Record<string, number> {
   return { accepted: 0, transient: 0, terminal: 0, exhausted: 0, cancelled: 0 };
 }
 
-/** When everything has been written, the statistics and the recount are equal. */
+/** The statistics and the recount are equal once everything has been written. */
 export async function untilEqual(sources: LedgerSources): Promise<Ledger> {
   const { counts } = await eventually("statistics equal a recount", {
     ask: async () => ({ counts: await counted(sources), recount: await recounted(sources) }),

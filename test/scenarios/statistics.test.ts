@@ -28,7 +28,7 @@ suite("statistics of a server", () => {
     failing = await oak.addWebhook({
       url: oak.receiver.url("/fails"),
       events: ["order.paid"],
-      // The tests below count first attempts, so the retry is an hour away.
+      // The tests below count first attempts, so the retry is due only after an hour.
       retry_config: { schedule_ms: [3_600_000] },
     });
     await elm.addWebhook();

@@ -7,7 +7,7 @@ const scene = engineScene();
 
 const sunset = (fromNowMs: number) => ({ Sunset: new Date(Date.now() + fromNowMs).toUTCString() });
 
-/** The final state of the event's delivery, and the number of its requests. */
+/** The state in which the event's delivery ended, and the number of requests that were sent for it. */
 async function endOf(eventId: string): Promise<string> {
   const { progress } = (await scene.ended(eventId)).delivery;
   return `${progress.state} ${progress.reason} ${progress.attemptCount}`;

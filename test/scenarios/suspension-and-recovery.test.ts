@@ -175,7 +175,7 @@ test("TS16-118 a manual retry keeps its delivery, and a replay keeps the Webhook
   for (const other of others) assert.deepEqual(other, first);
 });
 
-/** The event's ID, after its only delivery is no longer waiting. */
+/** Publishes an event and returns its ID after its only delivery has stopped waiting. */
 async function publishSettled(scene: TenantScene, eventType: string): Promise<string> {
   const event = await scene.publish({ event_type: eventType });
   await eventually(`${eventType} settles`, {

@@ -399,7 +399,7 @@ function attackerOf(role: string): Client {
   return attacker;
 }
 
-/** IDs in the body are filled in like those in the path. */
+/** Replaces IDs in the body in the same way as IDs in the path. */
 function bodyWith(body: object | undefined, idOf: (name: string) => string): { readonly body?: unknown } {
   return body === undefined ? {} : { body: JSON.parse(filled(JSON.stringify(body), idOf)) as unknown };
 }

@@ -52,7 +52,7 @@ export class TenantScene {
     return made.body;
   }
 
-  /** Sends a PATCH request for a webhook or for a resource below it. */
+  /** Sends a PATCH request for a webhook or for a resource below a webhook's path. */
   async change(path: string, body: object): Promise<Json> {
     const changed = await this.api.call("PATCH", `/v1/webhooks/${path}`, { body });
     assert.equal(changed.status, 200, changed.text);
@@ -65,7 +65,7 @@ export class TenantScene {
     return textOf(made.body["id"]);
   }
 
-  /** Publishes events in one request, with their numbers in `data.n`, and returns their IDs. */
+  /** Publishes events in one request and returns their IDs. Each event has its number in `data.n`. */
   async publishNumbered(count: number, eventOf: (n: number) => object = () => ({})): Promise<string[]> {
     const events = Array.from({ length: count }, (_, n) => ({
       event_type: "order.paid",
@@ -76,7 +76,7 @@ export class TenantScene {
     return itemsOf(made.body["results"]).map((result) => textOf(result["id"]));
   }
 
-  /** Uses an idempotency key, like publishers that want each event exactly once. */
+  /** Uses an idempotency key, as publishers do that want each event to be published exactly once. */
   async #publishes(path: string, body: object): Promise<Reply> {
     const made = await this.api.post(path, body, { headers: { "idempotency-key": `"${randomUUID()}"` } });
     assert.equal(made.status, 202, made.text);
@@ -132,13 +132,13 @@ export class TenantScene {
     });
   }
 
-  /** `data.n` of the received events, in order. */
+  /** The values of `data.n` of the received events, in order of arrival. */
   numbers(): number[] {
     return this.receiver.requests.map(({ text }) => (JSON.parse(text) as { data: { n: number } }).data.n);
   }
 }
 
-/** The values of one field as plain JavaScript values, for comparisons. */
+/** The values of one field, without types, for comparisons. */
 export function fieldOf(items: readonly Json[], name: string): unknown[] {
   return items.map((item) => item[name]);
 }

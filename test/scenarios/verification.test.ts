@@ -1,5 +1,6 @@
 /**
- * Receivers confirm with each method that they want the events, over real sockets and with the real name resolution.
+ * Receivers confirm that they want the events, with each of the methods, over real sockets and with the real name
+ * resolution.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -58,7 +59,7 @@ describe("verification", () => {
     receiver.requests.filter((request) => request.path === path && request.method === method);
   const answerOptions = (answer: Answer): void =>
     receiver.script((request) => (request.method === "OPTIONS" ? answer : {}));
-  /** The path below the public URL, in the form in which a proxy in front of the server forwards it. */
+  /** The path of the callback URL, as a proxy in front of the server forwards it. */
   const callbackOf = (path: string): string => {
     const url = new URL(String(requestsTo(path, "OPTIONS").at(-1)?.headers["webhook-request-callback"]));
     assert.equal(url.origin, "https://hooks.posthorn.test");
@@ -159,8 +160,8 @@ describe("verification", () => {
     for (let sent = 0; sent < count; sent += 1) await publish(path);
     await receiver.waitUntil(() => requestsTo(path, "POST").length === count);
     const tookMs = performance.now() - startedMs;
-    // 300 per minute is one every 200 ms. This does not include the first interval, because the first request may be
-    // late on a busy machine.
+    // 300 per minute is one every 200 ms. The first interval is excluded, because the first request may be late on a
+    // busy machine.
     assert.ok(tookMs >= (count - 1) * 200 - 10, `${count} requests within ${tookMs} ms`);
   });
 

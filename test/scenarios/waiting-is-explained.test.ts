@@ -14,7 +14,7 @@ test("WDS-32 WDS-65 WDS-146 WDS-150 WDS-235 ten failures open the circuit; later
   const scene = sceneOfTest();
   const { api, receiver } = scene;
   receiver.script(() => ({ status: 500 }));
-  // Neither a probe nor a retry is due while a busy machine runs the checks.
+  // Neither a probe nor a retry is due during the checks, even on a busy machine.
   const id = await scene.addWebhook({
     retry_config: { schedule_ms: [3_600_000] },
     circuit_breaker_config: { sleep_window_ms: 3_600_000 },
@@ -98,7 +98,7 @@ test("WDS-150 WDS-182 a delivery held by a circuit shows that in its history, fr
     ask: waitsOf,
     holds: ([wait]) => Date.parse(textOf(wait?.["until"])) > Date.parse(textOf(first["until"])),
   });
-  // From now on, the delay ends automatically, however late the test observes that.
+  // From now on, the delay ends on its own, even if the test observes this late.
   await scene.change(`${id}/circuit-breaker`, { action: "force_open", duration_seconds: 1 });
   await scene.reaches(event, "success");
   const { body } = await scene.api.get(`/v1/deliveries/${textOf(held["id"])}`);
@@ -130,8 +130,8 @@ test("an automatic pause names its cause", async () => {
       circuit_breaker_config: { enabled: false },
     });
     await scene.reaches(await scene.publish({ event_type: `cause${index}.first` }), "failed");
-    // If a busy machine publishes events after the pause has ended, they get the same response, which starts the next
-    // pause.
+    // On a busy machine, events may be published only after the pause has ended. They get the same response, which
+    // starts the next pause.
     await eventually(`what comes next waits for ${waitingFor}`, {
       ask: async () => scene.deliveryOf(await scene.publish({ event_type: `cause${index}.next` })),
       holds: (next) => (next["waiting_for"] as unknown) === waitingFor,

@@ -3,10 +3,10 @@ import { codeOf } from "../../src/domain/thrown.ts";
 import { freePort } from "./own-process.fixture.ts";
 
 /**
- * The network between a client and a server, which a test can break. `cut` resets connections and refuses new ones,
- * `lead` moves the address, `stall` withholds packets silently, `loseAnswers` withholds those of one direction, and
+ * The network between a client and a server, which a test can disrupt. `cut` resets connections and refuses new ones.
+ * `lead` moves the address. `stall` silently withholds packets, and `loseAnswers` withholds those of one direction.
  * `delay` adds latency. `restore` ends all of these; withheld data then arrives, like retransmitted packets. `strand`
- * drops the packets of existing connections permanently.
+ * permanently drops the packets of existing connections.
  */
 export class CuttingProxy {
   readonly port: number;
@@ -34,7 +34,7 @@ export class CuttingProxy {
     }
   }
 
-  /** The given address with the proxy's port. */
+  /** The given URL with the proxy's port. */
   addressOf(url: string): string {
     const through = new URL(url);
     through.port = String(this.port);
@@ -59,15 +59,15 @@ export class CuttingProxy {
   }
 
   /**
-   * New connections go to a different target. Older connections do not change: working ones continue, and stalled ones
-   * stay stalled.
+   * New connections go to a different target. Existing connections are not changed: working ones continue, and stalled
+   * ones stay stalled.
    */
   lead(target: number): void {
     this.#target = target;
     this.#state = { isStalled: false, losesAnswers: false, delayMs: 0, strandsAt: null };
   }
 
-  /** Data from clients arrives, but data from servers does not. */
+  /** Data from clients still arrives, but data from servers is withheld. */
   loseAnswers(): void {
     this.#state.losesAnswers = true;
     for (const road of this.#roads) road.look();
@@ -83,7 +83,7 @@ export class CuttingProxy {
 
   /**
    * Strands the next connection on which a client sends this text, either before the server receives the text or before
-   * it responds. Resolves when that has happened.
+   * the server responds. Resolves when the connection is stranded.
    */
   strandAt(text: string, { isHeard = false } = {}): Promise<void> {
     const happened = Promise.withResolvers<undefined>();
@@ -184,7 +184,7 @@ class Road {
     });
   }
 
-  /** While packets are dropped, a closed connection is not noticed. */
+  /** While packets are dropped, the other side does not notice that a connection was closed. */
   #oneClosed(): void {
     const upstream = this.#upstream;
     if (upstream?.destroyed === true && !this.#client.destroyed && this.#lanes.length === 0)

@@ -38,7 +38,7 @@ function reads(client: { readonly text: () => string }, text: string): Promise<s
   });
 }
 
-/** How a connection ends: the code of its error, or null if there is none. */
+/** Resolves when a connection ends, with the code of its error or with "no error". */
 async function endOf(socket: Socket): Promise<string> {
   let code = "no error";
   socket.once("error", (error: NodeJS.ErrnoException) => {
@@ -72,7 +72,7 @@ test("withheld packets arrive after the restoration, in order, on old connection
   old.socket.write("b");
   const young = await client();
   young.socket.write("c");
-  // Data on a different connection arrives in the meantime, which shows that there was enough time.
+  // Data on another connection arrives, which shows that there was enough time.
   const { proxy: other, client: otherClient } = await openScene(t);
   assert.ok(other.port !== proxy.port);
   const witness = await otherClient();

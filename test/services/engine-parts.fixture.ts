@@ -1,4 +1,4 @@
-/** What every engine under test is given, whatever its store, clock and network are. */
+/** The parts that every engine under test gets, regardless of its store, clock and network. */
 import type { EngineLimits } from "../../src/engine/engine-options.ts";
 import type { Metrics } from "../../src/ports/telemetry.ts";
 

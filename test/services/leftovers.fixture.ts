@@ -42,7 +42,7 @@ class Leftovers {
 function startShell(): ChildProcess {
   const waits = 'while IFS= read -r line; do last=$line; done; eval "$last"';
   const shell = spawn("/bin/sh", ["-c", waits], { stdio: ["pipe", "ignore", "ignore"], detached: true });
-  // If the shell fails, the test does not; the fixtures clean up as well.
+  // If the shell fails, the test does not fail, because the fixtures clean up as well.
   shell.on("error", () => undefined);
   shell.stdin.on("error", () => undefined);
   shell.unref();

@@ -5,7 +5,7 @@ import type { TestContext } from "node:test";
 
 const isCi = /^(1|true)$/i.test(process.env["CI"] ?? "");
 
-/** A Node 20 on this system. If there is none, returns null, and the test is skipped or, with CI=true, fails. */
+/** Path of a Node 20 on this system. If none is installed, returns null and skips the test, or fails with CI=true. */
 export function node20For(t: TestContext): string | null {
   const found = (process.env["PATH"] ?? "")
     .split(delimiter)

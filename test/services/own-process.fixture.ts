@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { leftovers } from "./leftovers.fixture.ts";
 
-/** The user that runs a server, because most servers refuse to run as root. */
+/** The user that runs a server. Most servers refuse to run as root. */
 export interface Account {
   readonly uid: number;
   readonly gid: number;
@@ -26,9 +26,9 @@ const askAgainMs = 20;
 /** A process that belongs to a test. Its output is kept, and it never outlives the test. */
 export class OwnProcess {
   readonly #child: ChildProcess;
-  /** Resolves with the exit status, or with null after a signal. */
+  /** Resolves with the exit status, or with null if a signal ended the process. */
   readonly ended: Promise<number | null>;
-  /** The complete output, or its later part. */
+  /** The complete output, or only its end if it is long. */
   output = "";
 
   constructor(command: readonly string[], options: OwnProcessOptions = {}) {
@@ -85,8 +85,8 @@ export class OwnProcess {
   }
 
   /**
-   * Resolves with the exit status when the process has ended, even if it was paused. The process is killed if it takes
-   * longer than `withinMs`.
+   * Sends the signal, and resolves with the exit status when the process has ended, even if it was paused. Kills the
+   * process if it takes longer than `withinMs`.
    */
   async end(name: NodeJS.Signals, withinMs = 30_000): Promise<number | null> {
     if (!this.isRunning) return this.#child.exitCode;
@@ -108,7 +108,9 @@ export class OwnProcess {
   }
 }
 
-/** The account of a service if tests run as root; null otherwise, in which case everything runs as the current user. */
+/**
+ * The account that runs a service. Null if the tests do not run as root; all processes then run as the current user.
+ */
 export function accountOf(name: string): Account | null {
   if (process.getuid?.() !== 0) return null;
   for (const user of [name, "nobody"]) {
@@ -124,7 +126,7 @@ export function accountOf(name: string): Account | null {
   return null;
 }
 
-/** A folder for the files of a server, usable by that account. */
+/** Creates a folder for the files of a server, which the account can use. */
 export function ownFolder(name: string, account: Account | null): string {
   const folder = mkdtempSync(join(tmpdir(), `posthorn-${name}-`));
   leftovers.folder(folder);
@@ -133,15 +135,15 @@ export function ownFolder(name: string, account: Account | null): string {
 }
 
 /**
- * Below the port range that systems use for outgoing connections, so that the port is still unused after a server was
+ * Below the range of ports that systems use for outgoing connections. The port therefore stays unused while a server is
  * stopped.
  */
 const portMin = 20_000;
 const portMax = 31_999;
 
 /**
- * No other process on this machine gets the port until this process ends, even while its server is stopped. A UDP
- * socket with the same number reserves it.
+ * A port that no other test process gets until this process ends, even while its server is stopped. A UDP socket with
+ * the same number reserves it.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -2,20 +2,20 @@ import { eventually } from "../scenarios/eventually.fixture.ts";
 import { CuttingProxy } from "./cutting-proxy.fixture.ts";
 import { PostgresServer } from "./postgres-server.fixture.ts";
 
-/** `synchronous` means that committed data is also on the standby. */
+/** With `synchronous`, committed data is also on the standby. */
 export type Replication = "synchronous" | "asynchronous";
 
 const attachedWithinMs = 240_000;
 
-/** A primary and its standby, behind an address that moves. */
+/** A primary and its standby, behind an address that can be switched. */
 export class PostgresPair {
-  /** The address that clients use. */
+  /** The URL that clients use. */
   readonly address: CuttingProxy;
-  /** The connection between the primary and the standby. */
+  /** The network between the primary and the standby. */
   #wire: CuttingProxy | null = null;
   #primary: PostgresServer;
   #standby: PostgresServer | null = null;
-  /** Former primaries that are still running. */
+  /** Former primaries that still run. */
   readonly #old: PostgresServer[] = [];
 
   private constructor(primary: PostgresServer, address: CuttingProxy) {
@@ -42,7 +42,7 @@ export class PostgresPair {
     await this.#wire?.cut();
   }
 
-  /** Promotes the standby to primary. The former primary keeps running until it is stopped. */
+  /** Promotes the standby. The former primary keeps running until it is stopped. */
   async promote(): Promise<void> {
     const next = this.#standby;
     if (next === null) throw new Error("there is no standby");
@@ -57,7 +57,7 @@ export class PostgresPair {
     this.address.lead(this.#primary.port);
   }
 
-  /** Stops former primaries, and creates a standby for the current one. */
+  /** Stops former primaries, and creates a new standby for the current primary. */
   async rebuild(replication: Replication): Promise<void> {
     for (const server of this.#old.splice(0)) await server.remove();
     await this.#wire?.close();

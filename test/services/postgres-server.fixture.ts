@@ -7,8 +7,8 @@ import { leftovers } from "./leftovers.fixture.ts";
 import { type Account, accountOf, freePort, OwnProcess, ownFolder } from "./own-process.fixture.ts";
 
 /**
- * `fast` closes connections and writes everything to disk. `immediate` is a crash: the next start recovers from the
- * log.
+ * How to stop: `fast` closes connections and writes everything to disk. `immediate` simulates a crash, after which the
+ * next start recovers from the log.
  */
 export type StopMode = "fast" | "immediate";
 
@@ -16,11 +16,12 @@ const startMsMax = 200_000;
 const stopSignals = { fast: "SIGINT", immediate: "SIGQUIT" } as const;
 
 /**
- * A PostgreSQL server of a single test, with an unused port and a temporary folder, so that it can be stopped without
- * affecting others. Requires an installation with `initdb` and `postgres`. As durable as in production: fsync is on.
+ * A PostgreSQL server for a single test, with an unused port and a temporary folder. Tests can therefore stop it
+ * without affecting others. Requires an installation with `initdb` and `postgres`. Data is as durable as in production:
+ * fsync is on.
  */
 export class PostgresServer {
-  /** A separate database that is empty at first. */
+  /** A separate, initially empty database. */
   readonly url: string;
   readonly port: number;
   readonly #folder: string;
@@ -43,7 +44,7 @@ export class PostgresServer {
     this.url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   }
 
-  /** Process ID of the server's root process; undefined while it is stopped. */
+  /** Process ID of the server's main process; undefined while the server is stopped. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
@@ -52,7 +53,7 @@ export class PostgresServer {
     return PostgresServer.#from((server) => server.#init(), settings);
   }
 
-  /** Creates a standby of the server at a port. It uses asynchronous replication. */
+  /** Creates a standby of the server that runs on the given port. Replication is asynchronous. */
   static standbyOf(port: number): Promise<PostgresServer> {
     return PostgresServer.#from((server) => server.#copyFrom(port));
   }
@@ -82,7 +83,7 @@ export class PostgresServer {
       unix_socket_directories: "",
       max_connections: 200,
       fsync: "on",
-      // A standby that was disconnected for a while catches up.
+      // Lets a standby that was disconnected for a while catch up.
       wal_keep_size: "512MB",
       ...this.#settings,
     };
@@ -90,7 +91,7 @@ export class PostgresServer {
     this.#process = new OwnProcess([join(programs(), "postgres"), "-D", this.#folder, ...given], {
       account: this.#account,
       cwd: this.#folder,
-      // On SIGQUIT the child processes also exit; SIGKILL would leave shared memory behind.
+      // On SIGQUIT, the child processes exit too. SIGKILL would leave shared memory behind.
       killSignal: "SIGQUIT",
     });
     const answers = () =>
@@ -105,7 +106,7 @@ export class PostgresServer {
     await this.#process?.end(stopSignals[mode]);
   }
 
-  /** From now on, commits wait for a missing synchronous standby. Resolves when they do. */
+  /** From now on, commits wait for a synchronous standby that is missing. Resolves when this takes effect. */
   async loseStandby(): Promise<void> {
     await this.query("ALTER SYSTEM SET synchronous_standby_names = 'absent'");
     await this.query("SELECT pg_reload_conf()");
@@ -118,7 +119,7 @@ export class PostgresServer {
     }
   }
 
-  /** From now on, commits do not wait for a standby. */
+  /** From now on, commits no longer wait for a standby. */
   async needNoStandby(): Promise<void> {
     await this.query("ALTER SYSTEM RESET synchronous_standby_names");
     await this.query("SELECT pg_reload_conf()");
@@ -170,7 +171,7 @@ export class PostgresServer {
     leftovers.removeFolder(this.#folder);
   }
 
-  /** Copies a primary. The primary's setting for its own standbys does not apply to the copy. */
+  /** Copies a primary. The copy does not use the primary's setting for its own standbys. */
   async #copyFrom(port: number): Promise<void> {
     const from = ["-h", "127.0.0.1", "-p", String(port), "-U", "postgres", "-D", this.#folder];
     const options = ["--write-recovery-conf", "--checkpoint=fast", "--no-sync"];
@@ -187,7 +188,7 @@ export class PostgresServer {
     await this.#run("initdb", [...options, "-D", this.#folder]);
   }
 
-  /** Must be asynchronous, because this process may serve the connection that the program uses. */
+  /** Must not block, because this process may serve the connection that the program uses. */
   async #run(program: string, given: readonly string[]): Promise<void> {
     await promisify(execFile)(join(programs(), program), given, {
       cwd: this.#folder,
@@ -205,7 +206,7 @@ function copyTree(from: string, to: string): void {
 /** Names the folder that contains `initdb` and `postgres` of the version to test. */
 export const postgresProgramsVariable = "POSTHORN_TEST_POSTGRES_PROGRAMS";
 
-/** The folder that contains `initdb` and `postgres`. Debian has one per version. */
+/** Returns the folder that contains `initdb` and `postgres`. Debian has one folder per version. */
 function programs(): string {
   const given = process.env[postgresProgramsVariable];
   if (given !== undefined && given !== "") return given;

@@ -12,9 +12,9 @@ interface Ports {
 }
 
 /**
- * A RabbitMQ node of a single test, with a separate name, ports and folder, and without plugins. Stopping it ends the
- * operating system process; its queues keep their contents across a restart. It shares the port mapper `epmd` with
- * other nodes on the machine, as usual.
+ * A RabbitMQ node for a single test, with a separate name, ports and folder, and without plugins. Stopping it ends its
+ * operating system process. Its queues keep their contents across a restart. As usual, it shares the port mapper `epmd`
+ * with other nodes on the machine.
  */
 export class RabbitmqServer {
   readonly url: string;
@@ -34,7 +34,7 @@ export class RabbitmqServer {
     this.url = `amqp://guest:guest@127.0.0.1:${ports.amqp}`;
   }
 
-  /** Process ID of the server's root process; undefined while it is stopped. */
+  /** Process ID of the server's main process; undefined while the server is stopped. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
@@ -127,7 +127,7 @@ export class RabbitmqServer {
       RABBITMQ_CONFIG_FILE: path("rabbitmq"),
       RABBITMQ_CONF_ENV_FILE: path("no-such-file"),
       RABBITMQ_PID_FILE: path("pid"),
-      // One scheduler and no busy waiting, because other processes need the processors too.
+      // One scheduler thread without busy waiting, because other processes need the CPUs too.
       RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS:
         "-kernel inet_dist_use_interface {127,0,0,1} +S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none",
     };
@@ -140,7 +140,7 @@ export class RabbitmqServer {
   }
 }
 
-/** The script of the installation itself, because Debian's wrapper in the path runs only as its own user. */
+/** The script from the installation. Debian's wrapper in the path runs only as RabbitMQ's user. */
 function program(): string {
   const versions = "/usr/lib/rabbitmq/lib";
   try {

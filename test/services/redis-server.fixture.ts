@@ -5,7 +5,8 @@ import { freePort, OwnProcess, ownFolder } from "./own-process.fixture.ts";
 const startMsMax = 200_000;
 
 /**
- * A Redis server of a single test, or Valkey if Redis is not installed. It stores nothing on disk, so it starts empty.
+ * A Redis server for a single test, or Valkey if Redis is not installed. It does not store anything on disk, so it
+ * starts empty.
  */
 export class RedisServer {
   readonly url: string;
@@ -20,12 +21,12 @@ export class RedisServer {
     this.#settings = settings;
   }
 
-  /** Process ID of the server's root process; undefined while it is stopped. */
+  /** Process ID of the server's main process; undefined while the server is stopped. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
 
-  /** Starts with settings in the form of the command line: `["--requirepass", "secret"]`. */
+  /** Starts the server with command-line options: `["--requirepass", "secret"]`. */
   static async start(settings: readonly string[] = []): Promise<RedisServer> {
     const server = new RedisServer(await freePort(), settings);
     try {
@@ -73,7 +74,7 @@ export class RedisServer {
     await this.start();
   }
 
-  /** The server never responds, but the operating system still accepts connections for it. */
+  /** Pauses the server. It does not respond, but the operating system still accepts connections for it. */
   pause(): void {
     this.#process?.signal("SIGSTOP");
   }

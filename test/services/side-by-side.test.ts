@@ -3,7 +3,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { suite, test } from "node:test";
 import { runSideBySide } from "../../scripts/side-by-side.ts";
 
-/** Jobs that end when the test decides, on a machine whose processor load the test controls. */
+/** Jobs that end when the test decides, and a machine whose CPU load the test sets. */
 class Stage {
   readonly started: number[] = [];
   isIdle = false;

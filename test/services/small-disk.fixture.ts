@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { OwnProcess, ownFolder } from "./own-process.fixture.ts";
 
 /**
- * A disk small enough to fill: a tmpfs in a separate mount namespace. It needs no root, is invisible to other
- * processes, and disappears with the process that holds it.
+ * A disk that is small enough to fill: a tmpfs in a separate mount namespace. It does not require root, other processes
+ * cannot see it, and it disappears with the process that holds it.
  */
 export class SmallDisk {
-  /** The path for processes started with `command`. */
+  /** The path of the disk for processes started with `command`. */
   readonly folder: string;
-  /** The path for all other processes. */
+  /** The path of the disk for all other processes. */
   readonly path: string;
   readonly #holder: OwnProcess;
   readonly #pid: string;
@@ -25,7 +25,7 @@ export class SmallDisk {
     this.path = `/proc/${parts.pid}/root${parts.folder}`;
   }
 
-  /** Creates the disk, or returns the reason why this system does not allow it. */
+  /** Creates the disk. Returns the reason if this system does not allow it. */
   static async make({ bytes }: { readonly bytes: number }): Promise<SmallDisk | string> {
     const folder = ownFolder("small-disk", null);
     const script = 'mount -t tmpfs -o "size=$2" tmpfs "$1" && echo "mounted by $$" && exec sleep 100000';
@@ -61,7 +61,7 @@ export class SmallDisk {
     return bavail * bsize;
   }
 
-  /** Fills all space except `leaveBytes`, using a file name that only the test uses. */
+  /** Fills the disk except for `leaveBytes`, with a file that only the test uses. */
   occupy({ leaveBytes = 0 }: { readonly leaveBytes?: number } = {}): void {
     const block = Buffer.alloc(4096);
     const file = openSync(join(this.path, "filler"), "a");

@@ -25,7 +25,7 @@ export const webPaths: fc.Arbitrary<string> = fc
 const query = text(fc.oneof({ weight: 20, arbitrary: characters }, fc.constantFrom("/", "?")));
 
 /**
- * URLs according to RFC 3986, some with a query, like `fc.webUrl`. The latter needs two seconds of processor time per
+ * URLs according to RFC 3986, some of them with a query, like `fc.webUrl`, which needs two seconds of CPU time per
  * process for a table of all characters.
  */
 export const webUrls: fc.Arbitrary<string> = fc

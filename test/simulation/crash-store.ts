@@ -41,7 +41,7 @@ export type StorePoint = CommitBoundary | "read";
 export interface PlannedCrash {
   readonly point: CommitBoundary;
   readonly phase: "before" | "after";
-  /** The process dies at the call to the point that brings this number to zero. */
+  /** Decremented at each call to the point. The process dies when it reaches zero. */
   countdown: number;
 }
 
@@ -50,10 +50,10 @@ export interface StoreFaults {
   /** Fraction of calls that start a period in which the store is unavailable. */
   readonly outageChance: number;
   readonly outageMsMax: number;
-  /** Fraction of commits that are refused once, for a reason other than the store's health. */
+  /** Fraction of commits that are refused once for a reason unrelated to the store's health. */
   readonly refusalChance: number;
   /**
-   * Maximum latency of a call, until it takes effect and again until its result arrives; 0 means immediately, as with
+   * Maximum latency of a call before it takes effect, and again before its result arrives. 0 means immediately, as with
    * the embedded store.
    */
   readonly latencyMsMax: number;
@@ -67,9 +67,11 @@ export interface CrashStoreOptions {
   readonly faults: StoreFaults;
   readonly crash: (where: string) => void;
   readonly trace: (line: string) => void;
-  /** Called when the engine calls the store repeatedly while no time passes. */
+  /** Called when the engine keeps calling the store although no time passes. */
   readonly spinning: () => void;
-  /** Called when a write that was already refused in a group is refused alone, so the engine abandons it. */
+  /**
+   * Called when a write that was refused as part of a group is refused again on its own. The engine then abandons it.
+   */
   readonly refused: (run: EngineRun, batch: CommitBatch) => void;
   /** Called when a part of an event was written. */
   readonly fannedOut: (part: FanOutPart) => void;
@@ -218,7 +220,7 @@ export class CrashStore {
   async #call<Result>(call: StoreCall, effect: () => Promise<Result>): Promise<Result> {
     const { run, points } = call;
     const { trace, crash, faults } = this.#options;
-    // Without latency, the effect happens within the call, as with the embedded store.
+    // Without latency, the write takes effect within the call, as with the embedded store.
     if (faults.latencyMsMax > 0) await this.#latency(run);
     if (!run.alive || this.#isSpinning()) return never;
     const planned = this.#plannedCrash(points);
@@ -234,7 +236,7 @@ export class CrashStore {
     return run.alive ? result : never;
   }
 
-  /** If calls were repeated while no time passes, the world would never advance. */
+  /** Whether calls are being repeated while no time passes. The world would then never advance. */
   #isSpinning(): boolean {
     const now = this.#options.time.monotonicMs();
     this.#callsNow = now === this.#callsAt ? this.#callsNow + 1 : 0;

@@ -9,7 +9,7 @@ interface ScheduledTimer {
 
 /**
  * Virtual time for a whole world: one monotonic clock, one wall clock that can jump, timers in a heap, and the queue of
- * deferred callbacks. Nothing runs by itself. The driver requests each step, so the same seed produces the same order.
+ * deferred callbacks. The driver requests every step, so the same seed always produces the same order.
  */
 export class VirtualTime {
   #monotonicMs = 0;
@@ -86,7 +86,7 @@ export class VirtualTime {
     return true;
   }
 
-  /** Advances time to the next timer and runs it. Returns false if there is none before `untilMonotonicMs`. */
+  /** Advances time to the next timer and runs it. Returns false if no timer is due before `untilMonotonicMs`. */
   runTimer(untilMonotonicMs: number): boolean {
     for (let next = this.#heap[0]; next !== undefined; next = this.#heap[0]) {
       const isDead = next.run === null || next.owner?.alive === false;

@@ -11,7 +11,7 @@ import type { Answer, Flight } from "./invariants/flights.ts";
 import { type Mood, moods, type Reaction } from "./moods.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
-/** The receiver's record of a request, whether or not its response arrives. */
+/** The receiver's record of a request. It is kept whether or not the response arrives. */
 export interface Arrival {
   readonly webhookId: string;
   readonly at: number;
@@ -32,13 +32,13 @@ export interface ReceiverOptions {
 
 interface OpenRequest {
   readonly run: EngineRun;
-  /** Ends the request now, as if the connection was aborted. */
+  /** Ends the request now, as if the connection had been aborted. */
   readonly abort: () => void;
 }
 
 /**
- * The receivers of all webhooks, and the network in between. Each webhook goes through moods that are drawn from the
- * seed. A request gets the mood that applies when it arrives.
+ * The receivers of all webhooks, and the network between them and the engine. Each webhook goes through moods that are
+ * drawn from the seed. A request gets the mood in which it arrives.
  */
 export class HostileReceiver {
   readonly #options: ReceiverOptions;
@@ -100,7 +100,7 @@ export class HostileReceiver {
     });
   }
 
-  /** A request that is sent reaches the receiver unless the connection failed. */
+  /** The request reaches the receiver unless the connection failed. */
   #arrive(flight: Flight, reaction: Reaction): void {
     if (!reaction.arrives) return;
     const { time } = this.#options;
@@ -144,7 +144,7 @@ const moodWeights: Readonly<Record<Mood, number>> = {
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-/** Bad periods last from minutes to days. A missing resource (404) lasts long enough to be detected. */
+/** Bad moods last from minutes to days. A mood with 404 lasts long enough to be detected. */
 function moodMs(mood: Mood): { readonly min: number; readonly max: number } {
   if (mood === "missing") return { min: minuteMs, max: 30 * hourMs };
   if (mood === "down" || mood === "hanging") return { min: minuteMs, max: 8 * hourMs };

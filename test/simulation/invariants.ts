@@ -11,9 +11,9 @@ import { type Commit, SettlementChecks } from "./invariants/settlements.ts";
 import type { Watched } from "./invariants/watched.ts";
 
 /**
- * Watches a world and continuously compares it with docs/invariants.md: each request when it is sent, each settlement
- * when it is written, and the whole store at the end. The world reports what happens. This class never uses the
- * engine's own decisions.
+ * Watches a world and continuously checks it against docs/invariants.md: each request when it is sent, each settlement
+ * when it is written, and the whole store at the end. The world reports what happens. The engine's own decisions are
+ * never used.
  */
 export class Invariants {
   readonly #watched: Watched;
@@ -23,7 +23,7 @@ export class Invariants {
   readonly #settlements: SettlementChecks;
   readonly #liveness: LivenessChecks;
   readonly #end: EndChecks;
-  /** Events by `tenant\nkey`, with their content and their time. */
+  /** Events by `tenant\nkey`, with their payload and time of creation. */
   readonly #keys = new Map<
     string,
     { readonly id: string; readonly payload: string; readonly createdAt: number }
@@ -74,8 +74,8 @@ export class Invariants {
   }
 
   /**
-   * Called when a publish has returned. Its result must already be in the store (I-1), and a key must identify one
-   * event (I-3).
+   * Called when a publish has returned. Its result must already be in the store (I-1), and its key must identify only
+   * one event (I-3).
    */
   published(tenantId: string, input: PublishInput, receipt: PublishReceipt): void {
     const { ledger, fail, time } = this.#watched;
@@ -126,8 +126,8 @@ export class Invariants {
   }
 
   /**
-   * `settledWithinMs` is the age above which a response must have been settled, because the store did not delay it;
-   * null if the store may have delayed it.
+   * Called when a process has died. A response older than `settledWithinMs` must have been settled by then. Null if the
+   * store may have delayed it.
    */
   processDied(run: EngineRun, settledWithinMs: number | null): void {
     const { flights, time, fail } = this.#watched;

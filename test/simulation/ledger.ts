@@ -23,19 +23,19 @@ export interface LedgerDelivery {
   readonly origin: DeliveryOrigin;
   progress: DeliveryProgress;
   lease: { readonly leaseToken: number; readonly until: number } | null;
-  /** The lease that was in force when upkeep or a deletion ended the delivery, until its holder has reported. */
+  /** The lease in force when upkeep or a deletion ended the delivery. Kept until the lease's holder has reported. */
   endedLease: LedgerDelivery["lease"];
   readonly attempts: AttemptRecord[];
-  /** Number of requests that were sent for it. */
+  /** Number of requests that were sent for the delivery. */
   requests: number;
   /** Number of requests whose result never reached the store, for example because the process died first. */
   lost: number;
 }
 
 /**
- * Committed data, as seen at the boundary between engine and store. The ledger is independent of the store's
- * implementation, so it detects data that either of the two loses. A write counts from the moment it takes effect,
- * whether or not the engine receives the result.
+ * Committed data, as observed between engine and store. The ledger does not depend on the store's implementation, so it
+ * detects data that either side loses. A write counts from the moment it takes effect, even if the engine does not
+ * receive the result.
  */
 export class Ledger {
   readonly events = new Map<string, NewEvent>();
@@ -44,10 +44,10 @@ export class Ledger {
   readonly #pairs = new Map<string, LedgerDelivery[]>();
   readonly #lanes = new Map<string, LedgerDelivery[]>();
   readonly waiting = new Set<LedgerDelivery>();
-  /** Deliveries of accepted events that a later part will write, each with its event. */
+  /** The events of deliveries that a later part will write, by delivery ID. */
   readonly following = new Map<string, NewEvent>();
 
-  /** Whether no delivery is waiting and nothing remains to be written. */
+  /** Whether no delivery is waiting and no part remains to be written. */
   get isDone(): boolean {
     return this.waiting.size === 0 && this.following.size === 0;
   }
@@ -84,7 +84,7 @@ export class Ledger {
     }
   }
 
-  /** Called when the store was reopened after a crash. There are no leases. */
+  /** Called when the store was reopened after a crash, which ends all leases. */
   restarted(): void {
     for (const delivery of this.deliveries.values()) {
       delivery.lease = null;
@@ -92,7 +92,10 @@ export class Ledger {
     }
   }
 
-  /** Upkeep has ended deliveries without returning their IDs: reads the known ones to find those that still wait. */
+  /**
+   * Called when upkeep has ended deliveries without returning their IDs. Reads the known deliveries to find those that
+   * are still waiting.
+   */
   async reconcile(store: Store): Promise<void> {
     for (const delivery of [...this.waiting]) {
       const stored = await store.history.getDelivery(null, delivery.id);
@@ -110,8 +113,8 @@ export class Ledger {
   }
 
   /**
-   * Deliveries of a lane in the order in which they were committed. A delivery that was retried after its end counts
-   * from the retry.
+   * Deliveries of a lane in the order in which they were committed. If a delivery was retried after it had ended, the
+   * retry determines its position.
    */
   lane(key: LaneKey): readonly LedgerDelivery[] {
     return this.#lanes.get(laneName(key)) ?? [];
@@ -129,7 +132,7 @@ export class Ledger {
     for (const { id } of command.later ?? []) this.following.set(id, command.event);
   }
 
-  /** False if no event has this pending delivery, because it was already written or never accepted. */
+  /** Records a delivery that a later part has written. Returns false if no accepted event is waiting for it. */
   followed(delivery: NewDelivery): boolean {
     const event = this.following.get(delivery.id);
     if (event === undefined) return false;
@@ -234,7 +237,7 @@ export class Ledger {
   #lease(lease: Lease, until: number): void {
     const delivery = this.deliveries.get(lease.deliveryId);
     if (delivery === undefined) return;
-    // The refs must be recorded here, because parts of an event are written without reporting them.
+    // The refs must be recorded here, because the store does not report deliveries in later parts.
     this.#byRef.set(lease.ref, delivery);
     delivery.lease = { leaseToken: lease.leaseToken, until };
   }

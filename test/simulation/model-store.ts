@@ -10,8 +10,8 @@ import { ModelUpkeep } from "./model-store/upkeep.ts";
 import { ModelWebhooks } from "./model-store/webhooks.ts";
 
 /**
- * Switches to the state after a restart, as with the embedded store: everything committed is kept, and there are no
- * leases.
+ * Changes to the state after a restart, as with the embedded store: all committed data is kept, and all leases are
+ * lost.
  */
 export interface ModelStore extends Store {
   restart(): void;

@@ -21,12 +21,12 @@ export type Mood =
 export interface Reaction {
   readonly afterMs: number;
   readonly arrives: boolean;
-  /** Whether the receiver processes the event, regardless of its response. */
+  /** Whether the receiver processes the event, regardless of how it responds. */
   readonly processes: boolean;
   readonly answer: (now: number) => AttemptObservation;
   /**
-   * The time at which the receiver asks to be called again, in Unix ms; null if it does not ask or the value is
-   * unreadable.
+   * The time before which the receiver asks not to be called again, in Unix ms. Null if it does not ask for that, or if
+   * the value is unreadable.
    */
   readonly retryNotBefore: (now: number) => number | null;
 }

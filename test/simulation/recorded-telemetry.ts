@@ -9,7 +9,7 @@ export class RecordedTelemetry {
   readonly alarms = new Map<Alarm, number>();
   readonly messages = new Map<string, number>();
   /**
-   * Responses that arrived after their delivery had ended, counted by the state at that time and the resulting state.
+   * Number of responses that arrived after their delivery had ended, by the reason of the end and the resulting state.
    */
   readonly lateAnswers = new Map<string, number>();
   readonly #trace: (line: string) => void;

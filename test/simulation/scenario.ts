@@ -13,8 +13,8 @@ export interface Scenario {
   readonly retention: RetentionOptions;
   readonly faults: StoreFaults;
   /**
-   * The period in which events are published, configurations are changed and failures occur. Afterwards everything
-   * recovers.
+   * Duration of the period in which events are published, configurations change and failures occur. Afterwards
+   * everything recovers.
    */
   readonly troubleMs: number;
   readonly webhooks: number;

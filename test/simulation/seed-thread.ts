@@ -8,8 +8,8 @@ export interface SeedRequest {
 }
 
 /**
- * Runs worlds in a separate thread. In the test's thread, `node:test` would track each promise, which takes two thirds
- * of the time of a world with a hundred thousand promises.
+ * Runs worlds in a separate thread. In the test's thread, `node:test` would track each promise. For a world with a
+ * hundred thousand promises, this takes two thirds of the time.
  */
 export class SeedThread {
   readonly #worker = new Worker(new URL("./seed-entry.ts", import.meta.url));

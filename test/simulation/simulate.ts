@@ -13,7 +13,7 @@ export interface SimulationResult {
   readonly coverage: Coverage;
 }
 
-/** What a set of seeds has covered, by name. */
+/** What a set of seeds has covered, with the number of times by name. */
 export interface Coverage {
   readonly storeFaults: Map<string, number>;
   readonly crashes: Map<string, number>;

@@ -6,7 +6,9 @@ import { addCoverage, type Coverage, emptyCoverage, missingBoundaries } from "./
 const modelSeeds = 200;
 const sqliteSeeds = 20;
 
-/** Why a delivery had ended when its response arrived, and the resulting state. */
+/**
+ * Combinations that must occur: the reason why a delivery had ended when its response arrived, and the resulting state.
+ */
 const lateAnswers = [
   "webhook_deleted, success",
   "webhook_deleted, cancelled",
@@ -58,7 +60,7 @@ interface Seeds {
   readonly last: number;
 }
 
-/** Few enough seeds that a test of them reports progress every few seconds. */
+/** Divides the seeds into tests that are short enough to report progress every few seconds. */
 function chunksOf(count: number, size = 10): readonly Seeds[] {
   return Array.from({ length: Math.ceil(count / size) }, (_, chunk) => ({
     first: chunk * size + 1,

@@ -9,7 +9,7 @@ import { createModelStore } from "./model-store.ts";
 export interface Disk {
   /** The store that the running process has opened. */
   readonly store: () => Store;
-  /** Called when the process has died or ended. The next process opens the same contents. */
+  /** Called when the process has died or ended. The next process opens the same data. */
   readonly reopen: () => Promise<void>;
   readonly remove: () => Promise<void>;
 }

@@ -18,7 +18,7 @@ export function planTrouble(scenario: Scenario, random: SeededRandom, makers: Tr
   const times = (count: number, plan: () => void): void => {
     for (let index = 0; index < count; index += 1) plan();
   };
-  // Webhooks are created first, so that events have receivers.
+  // Webhooks are created first, so that events have targets.
   let delayMs = 10;
   times(scenario.webhooks, () => makers.after((delayMs += 1), makers.createWebhook));
   times(scenario.actions, () => sometime(makers.act));

@@ -11,7 +11,7 @@ import { draftWebhook, drawBehaviour, drawUrl, rotateSecrets } from "./webhook-d
 
 const minuteMs = 60_000;
 
-/** One run of the engine, with the functions that users can reach. */
+/** One run of the engine, and the functions that users can call. */
 export interface Target {
   readonly run: EngineRun;
   readonly engine: Engine;
@@ -26,7 +26,10 @@ export interface WebhookActionsOptions {
   readonly tenant: () => string;
 }
 
-/** Actions of owners on their webhooks, in the order that management uses: first the store, then the running engine. */
+/**
+ * Changes that owners make to their webhooks. They are applied as management does: first in the store, then in the
+ * running engine.
+ */
 export class WebhookActions {
   readonly #options: WebhookActionsOptions;
 
@@ -110,7 +113,7 @@ export class WebhookActions {
     await store.webhooks.save(webhook);
     const current = engine.webhook(webhook.id);
     if (current === undefined) return;
-    // Decisions that the engine made during this write must be kept.
+    // Keeps decisions that the engine made during the write.
     const { status, statusReason, statusChangedAt } = current.webhook;
     if (current.webhook.url !== webhook.url) invariants.begunAnew(webhook.id);
     engine.applyWebhook({

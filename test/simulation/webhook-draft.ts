@@ -42,7 +42,10 @@ export function draftWebhook(
   return { webhook, secrets: draftSecrets(random, webhook) };
 }
 
-/** Webhooks share a few hosts. Drawn from a separate stream, so that nothing else depends on a webhook's URL. */
+/**
+ * Webhooks share a few hosts. The host is drawn from a separate stream, so that nothing else depends on a webhook's
+ * URL.
+ */
 export function drawUrl(
   random: SeededRandom,
   { id, now }: { readonly id: string; readonly now: number },
@@ -116,7 +119,9 @@ function draftSecrets(random: SeededRandom, { id, schemes, createdAt }: Webhook)
   return [symmetric, sealed("ed25519", { plaintext: secret, webhookId: id, now: createdAt })];
 }
 
-/** Adds a new symmetric key. The old key stays valid for `overlapMs`, or is removed immediately if that is null. */
+/**
+ * Adds a new symmetric key. The old key stays valid for `overlapMs`, or is removed immediately if `overlapMs` is null.
+ */
 export function rotateSecrets(
   random: SeededRandom,
   rotation: {

@@ -25,7 +25,7 @@ export interface WorkloadOptions {
   readonly fail: (invariant: string, message: string) => void;
   readonly restart: () => void;
   readonly startOutage: (durationMs: number) => void;
-  /** Moves the wall clock. */
+  /** Sets the wall clock forward or back. */
   readonly jump: (byMs: number) => void;
 }
 
@@ -52,7 +52,7 @@ const actionWeights = {
 export type ActionName = keyof typeof actionWeights;
 
 /**
- * Actions of publishers, owners and operators, drawn from the seed. It uses the engine as management does: first the
+ * Actions of publishers, owners and operators, drawn from the seed. They use the engine as management does: first the
  * store, then the running engine.
  */
 export class Workload {
@@ -87,7 +87,8 @@ export class Workload {
   }
 
   /**
-   * Starts one action, chosen by the seed. The action may fail with errors that a user may get, and may never complete.
+   * Starts one action, which the seed determines. The action may fail with errors that users can also get, and may
+   * never complete.
    */
   act(target: Target): void {
     const name = this.#options.random.weighted(actionWeights);
@@ -138,7 +139,7 @@ export class Workload {
     const hasKey = random.chance(0.15);
     const key = hasKey ? `key-${random.int({ min: 1, max: 12 })}` : undefined;
     const padding = random.chance(0.1) && count < 100 ? 3_000 : random.int({ min: 0, max: 60 });
-    // Few different payloads per key, so that both repeats and conflicting reuse happen.
+    // Few different payloads per key, so that both repeats and conflicts occur.
     const data =
       key === undefined
         ? { number: this.#published, padding: "x".repeat(padding) }
@@ -159,13 +160,13 @@ export class Workload {
     await engine.retry({ deliveryId: old.id, ...place, priority: null, retry });
   }
 
-  /** All leases expire at the same time, and deliveries in flight are retried manually. */
+  /** Lets all leases expire at once, and retries a delivery in flight manually. */
   async #retryUnderWay(target: Target): Promise<void> {
     this.#options.jump(longestLeaseMs);
     await this.#retry(target, (delivery) => isWaiting(delivery) && delivery.lease !== null);
   }
 
-  /** All leases expire, and upkeep ends the deliveries in flight because they are too old. */
+  /** Lets all leases expire. Upkeep then ends the deliveries in flight, because they are too old. */
   async #expireUnderWay(target: Target): Promise<void> {
     this.#options.jump(longestAgeMs);
     await target.engine.upkeepRound();

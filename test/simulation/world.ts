@@ -21,7 +21,7 @@ import { Workload } from "./workload.ts";
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const startUnixMs = Date.UTC(2026, 2, 15, 9);
-/** Longer than the longest wait of any schedule in the simulation. */
+/** Longer than the longest delay of any schedule in the simulation. */
 const healMsMax = 31 * hourMs;
 const livenessCheckMs = 5 * minuteMs;
 const helpMs = 10 * minuteMs;
@@ -29,7 +29,7 @@ const stopGraceMs = 10_000;
 const endUnderWayChance = 0.003;
 /** After a failure, the engine tries to write again within this time. */
 const retryMsMax = 6_000;
-/** A commit group collects writes for some milliseconds, and turns of the event loop take time. */
+/** A commit group collects writes for some milliseconds, and turns of the event loop add to that. */
 const gatherMsMax = 10;
 
 export interface WorldOptions {
@@ -37,7 +37,7 @@ export interface WorldOptions {
   readonly disk: (now: () => number) => Promise<Disk> | Disk;
   /** Called with each line of the trace. */
   readonly onTrace?: ((line: string) => void) | undefined;
-  /** Modifies the composed engine, to prove that the checks detect a mistake. */
+  /** Changes the composed engine, to prove that the checks detect the fault. */
   readonly sabotage?: ((engine: Engine) => void) | undefined;
 }
 
@@ -125,8 +125,8 @@ export class World {
   }
 
   /**
-   * Runs through the trouble period, recovers, becomes idle, and is compared with the ledger. Stops at the first
-   * violation.
+   * Runs the period of trouble, recovers, waits until the world is idle, and compares it with the ledger. Stops at the
+   * first violation.
    */
   async live(): Promise<void> {
     const { time, scenario } = this;
@@ -137,7 +137,7 @@ export class World {
     this.#heal();
     const healedAtMs = time.monotonicMs();
     await this.#runUntil(healedAtMs + healMsMax, () => this.#ledger.isDone);
-    // Notifications about a request that was just settled may still be due.
+    // Leaves time for notifications about requests that were just settled.
     await this.#runUntil(time.monotonicMs() + 10 * minuteMs);
     await this.#checkRest();
     // The store was reopened when the last process ended.
@@ -152,8 +152,8 @@ export class World {
   async #runUntil(monotonicMs: number, isDone: () => boolean = () => false): Promise<void> {
     while (this.violation === null && !isDone()) {
       this.steps += 1;
-      // Reopening takes real time, during which virtual time stands still, so that the machine's load does not change
-      // the history.
+      // Virtual time stands still while the store is reopened, which takes real time. The machine's load therefore does
+      // not affect the history.
       await this.#pendingReopen;
       await microtasksDone();
       if (this.time.runDeferred()) {
@@ -309,8 +309,8 @@ export class World {
   }
 
   /**
-   * A process may just be starting, and late responses may still disable a webhook, so this repeats until everything is
-   * healthy.
+   * Repeated until every webhook is healthy, because a process may just be starting, and late responses may still
+   * disable a webhook.
    */
   #helpAlong(): void {
     this.#withTarget((target) => {

@@ -216,7 +216,7 @@ function RulePreview({ preview }: { readonly preview: AlertPreview }) {
 
 const pointsShown = 168;
 
-/** Reduces the points to a visible number, keeping the largest value of each group. */
+/** Reduces the points to as many as the chart can show, keeping the largest value of each group. */
 function hourly(points: AlertPreview["points"]): readonly (number | null)[] {
   const each = Math.max(1, Math.ceil(points.length / pointsShown));
   return Array.from({ length: Math.ceil(points.length / each) }, (_, at) =>

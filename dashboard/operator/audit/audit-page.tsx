@@ -105,7 +105,7 @@ function actorText({ actor }: Pick<AuditEntry, "actor">): string {
   return actor.kind === "dashboard_session" ? `${name} (dashboard${onBehalf})` : `${name}${onBehalf}`;
 }
 
-/** Old and new value of each changed field. */
+/** Old and new values of the changed fields, as text. */
 function changesText({ changes }: Pick<AuditEntry, "changes">): string {
   return Object.entries(changes)
     .map(([name, change]) => {

@@ -10,7 +10,7 @@ export interface BulkAction {
   readonly command: ShellText;
   /** Whether the priority of the deliveries can be changed. */
   readonly hasPriority: boolean;
-  /** Added to the filter of the list. */
+  /** Conditions that are added to the filter of the list. */
   readonly filter?: Readonly<Record<string, unknown>>;
   /** Irreversible actions always require typed confirmation. */
   readonly isFinal: boolean;
@@ -43,7 +43,7 @@ export const discardAction: BulkAction = {
   isFinal: true,
 };
 
-/** Deliveries by id, or all that match the filter of a list. */
+/** The target: delivery ids, or all deliveries that match the filter of a list. */
 export type BulkTarget =
   | { readonly ids: readonly string[] }
   | { readonly filter: Readonly<Record<string, unknown>> };
@@ -57,7 +57,7 @@ interface BulkChoice {
   readonly perSecond: number;
   /** Null keeps the priority of each delivery. */
   readonly priority: string | null;
-  /** Close open circuits first. */
+  /** Whether to close open circuits first. */
   readonly closesCircuits: boolean;
 }
 
@@ -94,14 +94,14 @@ export function commandOf(
   return shell`${action.command}${what}${how} --yes --watch`;
 }
 
-/** Filter of a list, as the query of its route. */
+/** Filter of a list, as the query parameters of its API route. */
 type ListFilter = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>;
 
 const oneText = new Set(["event_id", "tenant_id", "error", "idempotency_key", "from", "to"]);
 
 /**
- * Filter of a list in the form of a bulk action's body. An open range ends at `nowMs`, so that the preview and the
- * action cover the same deliveries.
+ * Converts the filter of a list to the body format of a bulk action. An open range ends at `nowMs`, so that the preview
+ * and the action cover the same deliveries.
  */
 export function targetOf(query: ListFilter, nowMs: number): BulkTarget {
   const filter: Record<string, unknown> = {};

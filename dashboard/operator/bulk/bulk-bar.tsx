@@ -71,11 +71,11 @@ export function BulkBar({ selection, filters, actions = [retryAction, cancelActi
 
 interface AllMatching {
   readonly target: BulkTarget;
-  /** The count, as text. */
+  /** The number of matching deliveries, as text. */
   readonly text: string;
 }
 
-/** Requests the count, with the time range fixed to now. */
+/** Requests the number of matching deliveries. An open time range ends at the time of the click. */
 function SelectAllMatching(props: {
   readonly filters: Query;
   readonly action: BulkAction;
@@ -105,7 +105,7 @@ interface DeliverySelection {
   readonly clear: () => void;
   /** Deselects rows that no longer match the filter. */
   readonly drop: (ids: ReadonlySet<string>) => void;
-  /** Selection of a table with these rows. */
+  /** Selection state for a table with these rows. */
   readonly of: (rows: readonly Delivery[]) => Selection;
 }
 
@@ -147,11 +147,11 @@ export function useDeliverySelection(key: string): DeliverySelection {
 interface State {
   readonly key: string;
   readonly chosen: ReadonlyMap<string, Delivery>;
-  /** Start of a range selection: the last selected row. */
+  /** Where a range selection starts: the row that was selected last. */
   readonly anchor: string | null;
 }
 
-/** Rows between two rows, inclusive, in either order. */
+/** The rows from one row to another, inclusive, in either direction. */
 function rowsBetween(rows: readonly Delivery[], from: string | null, to: string): readonly Delivery[] {
   const end = rows.findIndex(({ id }) => id === to);
   const start = rows.findIndex(({ id }) => id === from);

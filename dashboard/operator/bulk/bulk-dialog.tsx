@@ -21,7 +21,7 @@ import {
 } from "../operations/operation-wording.ts";
 import { bodyOf, type BulkAction, type BulkTarget, commandOf, phraseFor, startOf } from "./bulk-actions.ts";
 
-/** Opens the preview of a bulk action. The click fixes the target. */
+/** Opens the preview of a bulk action. The target is determined when the button is clicked. */
 export function BulkButton(props: {
   readonly action: BulkAction;
   readonly targetNow: () => BulkTarget;
@@ -49,7 +49,7 @@ export function BulkButton(props: {
 
 interface BulkDialogProps {
   readonly action: BulkAction;
-  /** With fixed timestamps, so that the count and the action cover the same deliveries. */
+  /** Contains fixed timestamps, so that the count and the action cover the same deliveries. */
   readonly target: BulkTarget;
   readonly close: () => void;
 }
@@ -169,7 +169,7 @@ function Start(props: {
   );
 }
 
-/** Retried deliveries would only wait behind an open circuit, so offer to close it. */
+/** Offers to close open circuits, because retried deliveries would only wait behind them. */
 export function OpenCircuits(props: {
   readonly circuits: BulkStarted["open_circuits"];
   readonly isChosen: Signal<boolean>;
@@ -195,7 +195,7 @@ export function OpenCircuits(props: {
   );
 }
 
-/** Null if the count is inexact. */
+/** Estimated duration in seconds. Null if the count is inexact. */
 function secondsOf({ count, count_is_exact }: BulkStarted, perSecond: number): number | null {
   return count_is_exact ? count / perSecond : null;
 }

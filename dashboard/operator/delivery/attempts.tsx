@@ -62,7 +62,7 @@ const tones: Readonly<Record<Attempt["outcome"], Tone>> = {
   terminal: "bad",
 };
 
-/** Attempts, waits at gates, manual retries, and the next attempt, in order. */
+/** Timeline of attempts, waits at gates, manual retries and the next attempt. */
 function Timeline(props: {
   readonly delivery: DeliveryDetail;
   readonly chosen: number;
@@ -123,7 +123,7 @@ function Timeline(props: {
   );
 }
 
-/** Operation or actor behind a retry. Empty for retries through the library. */
+/** Operation or actor that caused a retry. Empty for retries through the library. */
 function RetriedBy({ retry: { by, operation_id } }: { readonly retry: Retry }) {
   if (operation_id !== null)
     return (

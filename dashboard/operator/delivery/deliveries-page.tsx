@@ -79,7 +79,7 @@ const pageHead = () => (
 );
 const viewMenu = () => <ViewMenu />;
 
-/** Address parameters that are passed to the API unchanged. */
+/** URL parameters that are passed to the API unchanged. */
 const passedOn = [
   "status",
   "http_status",
@@ -96,7 +96,7 @@ const passedOn = [
   "order",
 ] as const;
 
-/** Filters in the address as a query. Relative ranges are recomputed each minute. */
+/** Converts the filters in the URL to an API query. Relative ranges are recomputed each minute. */
 function queryOf(params: URLSearchParams, nowMs: number): Query {
   const query: Record<string, readonly string[] | string> = {};
   for (const name of passedOn) {
@@ -106,7 +106,7 @@ function queryOf(params: URLSearchParams, nowMs: number): Query {
   return { ...query, ...rangeQuery(params, nowMs) };
 }
 
-/** Filters that have a control. Links and table cells set the others. */
+/** Filters that have a control on the page. The other filters are set by links and table cells. */
 const withControl: ReadonlySet<string> = new Set(["status", "http_status", "event_type", "error"]);
 const linked = passedOn.filter((name) => !withControl.has(name));
 
@@ -179,7 +179,7 @@ function ViewMenu() {
   );
 }
 
-/** Side panel of the list: enough to understand a delivery and to act on it. */
+/** Side panel of the list, with enough detail to understand a delivery and act on it. */
 function DeliveryPanel({ id }: { readonly id: string }) {
   return (
     <SidePanel<DeliveryDetail> what="Delivery" collection="deliveries" id={id} nameOf={nameOfDelivery}>

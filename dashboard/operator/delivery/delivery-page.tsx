@@ -87,7 +87,7 @@ export function Verdict({ delivery }: { readonly delivery: DeliveryDetail }) {
   );
 }
 
-/** Retry buttons. Hidden from keys that may not retry. */
+/** Retry buttons. They are hidden if the API key may not retry. */
 function DeliveryActions({ delivery }: { readonly delivery: DeliveryDetail }) {
   const { id, webhook_id, status, priority } = delivery;
   const isRetryable = status !== "pending" && delivery.waiting_for !== "in_flight";
@@ -111,7 +111,7 @@ function DeliveryActions({ delivery }: { readonly delivery: DeliveryDetail }) {
   );
 }
 
-/** Stays on the page. Retrying an accepted delivery creates a copy and opens the copy's page. */
+/** Stays on the page after a retry. Retrying an accepted delivery creates a copy and opens the copy's page. */
 function RetryButton(props: {
   readonly label: string;
   readonly id: string;
@@ -132,7 +132,10 @@ function RetryButton(props: {
 
 type DeliveryGate = DeliveryDetail["gates"][number];
 
-/** Gates that currently hold a delivery: when each one closed, when it opens, why, and a button that resolves it. */
+/**
+ * Gates that currently hold a delivery. Each shows when it closed, when it opens, why, and a button that resolves the
+ * cause.
+ */
 function DeliveryGates({ gates }: { readonly gates: readonly DeliveryGate[] }) {
   if (gates.length === 0) return null;
   return (
@@ -159,7 +162,7 @@ export function ClosedGate({ gate, since, until, cause, remedy }: DeliveryGate) 
   );
 }
 
-/** Shows text instead of a button for calls that only read or need input. */
+/** Shows text instead of a button for remedies that only read data or need input. */
 function RemedyOf({ remedy }: { readonly remedy: NonNullable<DeliveryGate["remedy"]> }) {
   const { text, method, path, body } = remedy;
   if (method === "GET" || body === null || !mayManage()) return <span class="soft"> {text}</span>;

@@ -23,7 +23,7 @@ export const answerColumn: Column<Delivery> = {
 };
 
 type DeliveryColumn = Column<Delivery> & {
-  /** Name in the address. */
+  /** Name of the column in the URL. */
   readonly name: string;
   /** Shown by default. */
   readonly isUsual?: boolean;
@@ -142,7 +142,7 @@ export const deliveryColumns: readonly DeliveryColumn[] = [...shown, ...optional
 const usualColumns: readonly Column<Delivery>[] = deliveryColumns.filter(({ isUsual }) => isUsual);
 
 /**
- * Columns selected in the address, or the default columns if none are selected. Selected columns are shown at any
+ * Columns selected in the URL, or the default columns if none are selected. Selected columns are shown at any table
  * width.
  */
 export function columnsOf(params: URLSearchParams): readonly Column<Delivery>[] {
@@ -165,12 +165,12 @@ function WaitsFor({ row }: { readonly row: Delivery }) {
   );
 }
 
-/** Columns of delivery lists within other pages, whose cells have no filters. */
+/** Columns of delivery lists on other pages, where cells have no filters. */
 export const listedColumns: readonly Column<Delivery>[] = usualColumns.map(
   ({ value: _value, ...rest }) => rest,
 );
 
-/** Columns of delivery lists within other pages whose rows all belong to one webhook. */
+/** Columns of delivery lists on other pages, for lists whose rows all belong to one webhook. */
 export const columnsOfWebhook = listedColumns.filter(({ title }) => title !== "Webhook");
 
 export const deliveryCells: CsvCells<Delivery> = {

@@ -78,7 +78,7 @@ export function waitingOf(reason: string): { readonly short: string; readonly se
   return { short, sentence };
 }
 
-/** Why a finished delivery ended. */
+/** Why a finished delivery reached its final state. */
 export function endingOf({ status, reason }: Pick<Delivery, "status" | "reason">): string | null {
   if (status === "success") return "The receiver accepted the delivery.";
   const known = endings[reason ?? ""];
@@ -155,8 +155,8 @@ export interface AttemptDifference {
 }
 
 /**
- * In display order, with one entry per response header. A detail that is stored for only one attempt is not a
- * difference.
+ * Returns differences in display order, with one entry per response header. A detail that is stored for only one of the
+ * attempts does not count as a difference.
  */
 export function differencesBetween(one: Attempt, other: Attempt): readonly AttemptDifference[] {
   const withDetails = hasDetails(one) && hasDetails(other);

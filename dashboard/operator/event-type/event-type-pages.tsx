@@ -116,7 +116,7 @@ export function EventTypePage() {
   );
 }
 
-/** Edit and deprecate buttons. Hidden from keys that may not change event types. */
+/** Edit and deprecate buttons. They are hidden if the API key may not change event types. */
 function EventTypeActions(props: { readonly place: EventTypePlace; readonly isDeprecated: boolean }) {
   const { place, isDeprecated } = props;
   const { name, path, query, flags, editPage } = place;
@@ -144,11 +144,11 @@ function EventTypeActions(props: { readonly place: EventTypePlace; readonly isDe
 
 interface TypeProps {
   readonly name: string;
-  /** Selects the tenant. */
+  /** Query that selects the tenant. */
   readonly query: Query;
 }
 
-/** Events of this type over time. The API returns the 20 most frequent types only. */
+/** Events of this type over time. Only the 20 most frequent types have data, because the API returns no others. */
 function EventTypeVolume({ name, query: whose }: TypeProps) {
   const range = useStatisticsRange();
   const query = { ...range.query, ...whose, group_by: "event_type" };
@@ -225,13 +225,13 @@ export function EditEventTypePage() {
   );
 }
 
-/** Event type in the address. Several tenants may have one with the same name. */
+/** The event type in the URL. Several tenants may have an event type with the same name. */
 interface EventTypePlace {
   readonly name: string;
   /** API path. */
   readonly path: string;
   readonly query: { readonly tenant_id: readonly string[] };
-  /** CLI options. */
+  /** CLI options that select the tenant. */
   readonly flags: ShellText;
   /** Dashboard paths. */
   readonly page: string;

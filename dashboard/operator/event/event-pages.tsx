@@ -158,7 +158,7 @@ const matchColumns: readonly Column<EventMatch>[] = [
   column.prose("Reason", ({ reason }) => (reason === null ? "" : unmatchedReasons[reason])),
 ];
 
-/** Every webhook of the tenant: whether the event was sent to it, and if not, why. */
+/** All webhooks of the tenant. Each shows whether the event was sent to it and, if not, why. */
 function EventMatches({ id }: { readonly id: string }) {
   return (
     <ResourceList<EventMatch>

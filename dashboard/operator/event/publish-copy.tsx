@@ -51,7 +51,7 @@ export function PublishExample(props: {
   );
 }
 
-/** A tenant's own keys may not pass `tenant_id`. */
+/** API keys that belong to a tenant may not pass `tenant_id`. */
 function tenantMember(tenantId: string): readonly string[] {
   return session.value?.tenant_id === null ? [`"tenant_id":${JSON.stringify(tenantId)}`] : [];
 }

@@ -6,7 +6,10 @@ import { announce } from "../../shared/ui/announcer.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
 
-/** Whether this session may change webhooks and deliveries. The server enforces it; this only hides controls. */
+/**
+ * Whether this session may change webhooks and deliveries. This only hides controls; the server enforces the
+ * permission.
+ */
 export function mayManage(): boolean {
   const role = session.value?.role;
   return role === "admin" || role === "manage";
@@ -20,7 +23,7 @@ export function mayAdminister(): boolean {
 /** Runs one call and shows its result. */
 export function ActionButton(props: {
   readonly label: string;
-  /** Distinguishes buttons with the same label on one page. The palette does not offer these. */
+  /** Distinguishes buttons with the same label on one page. Buttons with a name are not offered in the palette. */
   readonly name?: string;
   readonly run: () => Promise<unknown>;
   /** Announced on success. */
@@ -59,7 +62,7 @@ export function ActionButton(props: {
 export function LinkButton(props: {
   readonly href: string;
   readonly label: string;
-  /** Name in the palette, if it is not the label. */
+  /** Name in the palette. Defaults to the label. */
   readonly command?: string;
   readonly isPrimary?: boolean;
 }) {
@@ -76,9 +79,9 @@ export function LinkButton(props: {
  * closes.
  */
 export function DialogButton(props: {
-  /** Label without the ellipsis that the button shows. */
+  /** Label without the ellipsis, which the button adds. */
   readonly label: string;
-  /** Distinguishes buttons with the same label on one page. The palette does not offer these. */
+  /** Distinguishes buttons with the same label on one page. Buttons with a name are not offered in the palette. */
   readonly name?: string | undefined;
   readonly title: string;
   readonly isPrimary?: boolean;
@@ -115,8 +118,8 @@ export function ConfirmButton(props: {
   /** Label of the button in the dialog, if it differs from `label`. */
   readonly action?: string;
   /**
-   * Runs the call. Does not close the dialog if the call removes the button that opened it, so that the focus stays
-   * nearby.
+   * Runs the call. If the call removes the button that opened the dialog, it must not close the dialog, so that the
+   * focus stays nearby.
    */
   readonly run: (close: () => void) => Promise<unknown>;
   /** Announced on success. */

@@ -1,7 +1,7 @@
 import { CheckBox, Field } from "../../shared/ui/field.tsx";
 import type { FormField } from "./form-fields.ts";
 
-/** The control that a form field describes, with its hint and problem. */
+/** The control of a form field, with its hint and problem as description. */
 export function DescribedField(props: {
   readonly field: FormField;
   readonly text: string;

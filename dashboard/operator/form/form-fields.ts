@@ -28,7 +28,7 @@ export function seldom(fields: readonly FormField[]): readonly FormField[] {
 /** Typed text, keyed by field name. */
 export type Typed = Readonly<Record<string, string>>;
 
-/** Values of a resource as typed text. */
+/** Converts the values of a resource to typed text. */
 export function typedOf(fields: readonly FormField[], resource: object): Typed {
   return Object.fromEntries(fields.map((field) => [field.name, shownText(resource, field)]));
 }
@@ -74,7 +74,7 @@ export interface FormBody {
   readonly problems: readonly FormProblem[];
 }
 
-/** Request body with the fields that differ from `before`. */
+/** Creates the request body from the fields that differ from `before`. */
 export function bodyOf(fields: readonly FormField[], typed: Typed, before: Typed): FormBody {
   const body: Record<string, unknown> = {};
   const problems: FormProblem[] = [];
@@ -89,7 +89,7 @@ export function bodyOf(fields: readonly FormField[], typed: Typed, before: Typed
   return { body, problems };
 }
 
-/** Body from `bodyOf` as text. JSON fields keep the typed text, because parsing would round numbers. */
+/** Body from `bodyOf` as text. JSON fields keep the text as typed, because parsing would round numbers. */
 export function bodyTextOf(fields: readonly FormField[], body: FormBody["body"], typed: Typed): string {
   const asTyped = new Set(fields.filter(({ kind }) => kind === "json").map(({ name }) => name));
   const members = Object.entries(body).map(([name, value]) => {
@@ -105,7 +105,7 @@ function put(body: Record<string, unknown>, name: string, value: unknown): void 
   else body[member] = { ...(body[member] as object | undefined), [inner]: value };
 }
 
-/** The two fields form one value. Without requests per minute, the rate is unlimited. */
+/** Combines the two fields into one value. Without requests per minute, the rate is unlimited. */
 function rateLimitOf(typed: Typed): unknown {
   const perMinute = typed["rate_limit.requests_per_minute"] ?? "";
   const burst = typed["rate_limit.burst"] ?? "";

@@ -5,14 +5,14 @@ import { parseTime } from "../../shared/time-range.ts";
 import { SelectField, TextField } from "../../shared/ui/field.tsx";
 import { ActionButton, DialogButton } from "./action-button.tsx";
 
-/** End and reason of a pause or mute. If the end is null, it lasts until ended manually. */
+/** End and reason of a pause or mute. If the end is null, it lasts until a user ends it. */
 interface Hold {
   readonly until: string | null;
   readonly reason: string | null;
 }
 
 interface HoldProps {
-  /** Action of the button: "Mute", "Pause". */
+  /** Verb on the button, such as "Mute" or "Pause". */
   readonly label: string;
   /** Distinguishes buttons with the same label on one page. */
   readonly name?: string;

@@ -20,12 +20,12 @@ import {
   typedOf,
 } from "./form-fields.ts";
 
-/** Content between the fields. It can show problems, set fields, and submit to a different endpoint. */
+/** Additional content of a form. It can show problems, set fields, and submit to a different endpoint. */
 type FormPart = (form: {
   readonly problems: readonly FormProblem[];
   readonly typed: Typed;
   readonly type: (changed: Typed) => void;
-  /** Problems from the server are shown at their fields. */
+  /** Submits the form. Problems reported by the server are shown at their fields. */
   readonly submit: FormSending["submit"];
 }) => ComponentChildren;
 
@@ -47,7 +47,7 @@ export interface ResourceFormProps {
   readonly onTyped?: (typed: Typed) => void;
   /** Shown before the fields. */
   readonly lead?: FormPart;
-  /** Problems in the other parts, checked before sending. */
+  /** Returns problems in the additional parts. They are checked before the form is sent. */
   readonly problemsOfParts?: () => readonly FormProblem[];
   /** Shown after the fields that are not collapsed. */
   readonly middle?: FormPart;
@@ -55,7 +55,7 @@ export interface ResourceFormProps {
   readonly children?: ComponentChildren;
 }
 
-/** Form for an API resource that shows problems at their fields. */
+/** Form for an API resource. Problems are shown at their fields. */
 export function ResourceForm(props: ResourceFormProps) {
   const { fields, isNew, choices = {}, seldom, label, send, onTyped, children } = props;
   const { lead, middle, problemsOfParts } = props;
@@ -114,7 +114,7 @@ export function ResourceForm(props: ResourceFormProps) {
   );
 }
 
-/** API call for the changes. Hidden while there are problems or no changes. */
+/** API call for the changes. Hidden while the form has problems or no changes. */
 function Twin(
   props: Pick<ResourceFormProps, "fields" | "label" | "twinOf" | "before"> & { readonly typed: Typed },
 ) {
@@ -178,12 +178,12 @@ interface EditPageProps<T> extends Pick<ResourceFormProps, "fields" | "choices" 
   /** API path of the resource. */
   readonly path: string;
   readonly query?: Query;
-  /** Address of the page that opens after saving. */
+  /** Path of the page that opens after saving. */
   readonly page: string;
   readonly nameOf: (resource: T) => string;
-  /** Values as typed text. Defaults to the values of the fields. `text` is the raw response. */
+  /** Converts the resource to typed text. By default, converts the values of the fields. `text` is the raw response. */
   readonly typedOf?: (resource: T, text: string) => Typed;
-  /** Sends the changed fields. By default a PATCH. */
+  /** The call that sends the changed fields. Defaults to a PATCH. */
   readonly callOf?: (body: FormBody["body"], typed: Typed) => ApiTwin;
   /** Shows the call next to the button. */
   readonly hasTwin?: boolean;

@@ -21,7 +21,7 @@ import {
 } from "./source-types.ts";
 import { useSourceTypes, VerificationFields } from "./verification.tsx";
 
-/** Choice of the sender, then of the verification. The setup steps follow on the next page. */
+/** Page on which the user selects the sender and then the verification. The setup steps are on the next page. */
 export function AddSourcePage() {
   const { params } = useAddress();
   const { data, error } = useSourceTypes();
@@ -94,7 +94,7 @@ function TypeChoice({ types }: { readonly types: readonly SourceType[] }) {
   );
 }
 
-/** The most common schemes come first, combinations and `none` last. */
+/** The most common schemes come first, and combinations and `none` last. */
 function rank({ type }: SourceType): number {
   if (["hmac", "standard_webhooks"].includes(type)) return 0;
   return ["any_of", "all_of", "none"].includes(type) ? 2 : 1;
@@ -184,14 +184,14 @@ function NewSourceForm({ type }: { readonly type: SourceType }) {
   );
 }
 
-/** Fills an empty secret with a random one, so that nothing is accepted until the real secret is entered. */
+/** Fills an empty secret with a random one, which rejects all messages until the real secret is entered. */
 function withSecret(type: SourceType, typed: TypedVerification): TypedVerification {
   const secret = secretField(type);
   if (secret === null || (typed[secret.name] ?? "").trim() !== "") return typed;
   return { ...typed, [secret.name]: randomSecret(type) ?? "" };
 }
 
-/** Fills empty required address fields with the address of the source. */
+/** Fills empty required address fields with the URL of the source. */
 function withAddress(type: SourceType, typed: TypedVerification, url: string): TypedVerification {
   const left = type.fields.filter(
     ({ name, is_required }) =>
@@ -204,7 +204,7 @@ function withAddress(type: SourceType, typed: TypedVerification, url: string): T
   };
 }
 
-/** Placeholder until the source has an address. */
+/** Placeholder until the source has a URL. */
 const noAddress = "https://not-known.invalid/";
 
 function enterAddress(sourceId: string, verification: object): Promise<unknown> {
@@ -215,5 +215,8 @@ async function makeSource(body: object): Promise<SourceAddress> {
   return (await callApi<SourceAddress>({ method: "POST", path: "v1/sources", body })).value;
 }
 
-/** Secret that was just entered, for copying it to the sender on the next page. It is dropped when that page closes. */
+/**
+ * Secret that was just entered, which the next page offers for copying to the sender. It is dropped when that page
+ * closes.
+ */
 export const enteredSecret = signal<{ readonly sourceId: string; readonly text: string } | null>(null);

@@ -71,11 +71,11 @@ const filterExamples: readonly (readonly [string, object])[] = [
 
 interface ConnectionFormProps
   extends Pick<ResourceFormProps, "before" | "isNew" | "label" | "send" | "lead" | "problemsOfParts"> {
-  /** The filter is tested on requests of this source. Empty while no source is selected. */
+  /** Source whose requests the filter is tested on. Empty while no source is selected. */
   readonly sourceId: string;
 }
 
-/** Form for a connection. `lead` selects source and webhook of a new connection. */
+/** Form for a connection. `lead` contains the choice of source and webhook for a new connection. */
 export function ConnectionForm({ sourceId, ...props }: ConnectionFormProps) {
   return (
     <ResourceForm
@@ -132,7 +132,7 @@ function FilterExamples({ choose }: { readonly choose: (filter: object) => void 
 
 interface FilterTrialProps {
   readonly sourceId: string;
-  /** Current text of the filter. Results for any other text are hidden. */
+  /** Current text of the filter. Results that belong to a different text are hidden. */
   readonly text: string;
   /** Runs the trial with the parsed filter, or shows its problem at the field. */
   readonly attempt: (look: (filter: unknown) => Promise<void>) => Promise<void>;
@@ -246,7 +246,7 @@ const resultColumns: readonly Column<Sample>[] = [
   column.time("When", (row) => row.received_at),
 ];
 
-/** Placed second to stay visible in narrow windows. */
+/** Placed second, where it stays visible in narrow windows. */
 function whyColumn(explain: (row: Sample) => Promise<void>, isBusy: boolean): Column<Sample> {
   return {
     title: "Why",
@@ -272,7 +272,7 @@ interface ExplainedProps {
   readonly evaluation: FilterEvaluation;
 }
 
-/** Evaluation of each condition. */
+/** Shows how each condition was evaluated for a message. */
 function Explained({ row, evaluation }: ExplainedProps) {
   const { trace = [] } = evaluation;
   return (

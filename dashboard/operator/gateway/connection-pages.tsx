@@ -142,7 +142,7 @@ function ConnectionActions({ connection: { id, paused } }: { readonly connection
   );
 }
 
-/** Filter trial for read-only keys. */
+/** Trial of the saved filter, for read-only API keys. */
 function SavedFilterTrial({ sourceId, filter }: { readonly sourceId: string; readonly filter: object }) {
   const { error, run } = useBusy();
   return (
@@ -165,14 +165,17 @@ function EditForm({ connection }: { readonly connection: SourceConnection }) {
   return <ConnectionForm {...{ before, send, sourceId }} isNew={false} label="Save" />;
 }
 
-/** Never published, so a webhook that is created for a connection receives only messages from its connections. */
+/**
+ * An event type that is never published, so a webhook created for a connection receives only messages from its
+ * connections.
+ */
 const relayedType = "relayed";
 const newWebhook = "new";
 
 /** Source and webhook selected for a new connection. */
 interface Ends {
   readonly sourceId: Signal<string>;
-  /** `newWebhook` creates a webhook for `url`. */
+  /** Id of the webhook. `newWebhook` means that a webhook is created for `url`. */
   readonly webhookId: Signal<string>;
   readonly url: Signal<string>;
 }

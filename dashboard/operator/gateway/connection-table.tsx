@@ -5,7 +5,7 @@ import { column, only } from "../lists/columns.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { SourceLink } from "./parts.tsx";
 
-/** The call for the connections of one source, which has no more than 50. */
+/** API call that lists the connections of one source, which has at most 50 of them. */
 export function connectionsOf(sourceId: string) {
   return { path: "v1/connections", query: { source_id: sourceId, limit: 50 } };
 }
@@ -46,7 +46,7 @@ function heldText({ held_count: count }: Pick<SourceConnection, "held_count">): 
   return `, ${heldCountText(count)} held`;
 }
 
-/** The API counts up to 10,000. */
+/** Text for the number of held messages, which the API counts up to 10,000. */
 export function heldCountText(count: number): string {
   return count >= 10_000 ? "10,000 or more" : count.toLocaleString("en");
 }

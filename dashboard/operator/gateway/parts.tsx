@@ -1,4 +1,4 @@
-/** Small parts that several gateway pages show. */
+/** Small components shared by several gateway pages. */
 import { useAddress } from "../../shared/address.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { Source } from "../../shared/resources.ts";
@@ -27,13 +27,13 @@ export function GatewayTabs() {
   );
 }
 
-/** Link with the name of the source, or with part of its id if it does not exist. */
+/** Link with the name of the source. If the source does not exist, shows part of its id. */
 export function SourceLink({ id }: { readonly id: string }) {
   const { data } = useApi<Source>({ path: `v1/sources/${id}` }, { everyMs: false });
   return <a href={pagePath(`sources/${id}`)}>{data?.id === id ? data.name : `${id.slice(0, 13)}…`}</a>;
 }
 
-/** State of the source, with a warning if it verifies no messages. */
+/** State of the source, with a warning if the source does not verify messages. */
 export function SourceBadges({ source }: { readonly source: Source }) {
   const isOpen = source.warnings.some((warning) => warning.startsWith("messages are not verified"));
   return (

@@ -26,7 +26,7 @@ const flags: Readonly<Record<string, string>> = {
   rejection_cause: "cause",
 };
 
-/** All requests to source addresses, accepted or not. */
+/** List of all requests to source URLs, accepted or not. */
 export function RequestsPage() {
   const { params } = useAddress();
   const filters: Query = {

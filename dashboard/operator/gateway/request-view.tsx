@@ -20,12 +20,12 @@ import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { RequestBadge, SourceLink } from "./parts.tsx";
 import { explanationOf, mayBeRetried, outcomeOf } from "./wording.ts";
 
-/** Event type if known. Rejected requests have none. */
+/** Event type of the request. If it is unknown, as for rejected requests, a name such as `POST request`. */
 export function nameOfRequest({ original_type, event_type, method }: GatewayRequest): string {
   return original_type ?? event_type ?? `${method} request`;
 }
 
-/** Count of similar requests that have no row. */
+/** Text for the number of similar requests that have no separate row. */
 function moreLikeThis({ more_count: count }: Pick<GatewayRequest, "more_count">): string {
   return `+ ${count.toLocaleString()} more like this`;
 }

@@ -29,7 +29,7 @@ import { secretField, shortTitle } from "./source-types.ts";
 import { ChangeVerificationButton, useSourceType } from "./verification.tsx";
 import { explanationOf } from "./wording.ts";
 
-/** Setup steps at the sender with the address filled in, and the arrival of the first message. */
+/** Page with the setup steps for the sender, including the URL. It also shows the arrival of the first message. */
 export function SetUpSourcePage() {
   const id = useRouteId();
   const source = useApi<Source>({ path: `v1/sources/${id}` });

@@ -142,7 +142,7 @@ function valueText(value: unknown): string {
   return texts.join(", ");
 }
 
-/** Address of the source. Shown on demand, because anyone who knows it can send requests. */
+/** URL of the source. Shown only on demand, because anyone who knows it can send requests. */
 function AddressPanel({ source }: { readonly source: Source }) {
   const { id } = source;
   const shown = useSignal<SourceAddress | null>(null);
@@ -192,7 +192,7 @@ function AddressLine({ url, label }: { readonly url: string; readonly label: str
   );
 }
 
-/** Overlap in seconds. */
+/** Choices for the overlap of two secrets: seconds and label. */
 const overlaps = [
   ["3600", "1 hour"],
   ["86400", "1 day"],
@@ -230,7 +230,7 @@ function RotateAddressButton(props: {
 
 const dayMs = 86_400_000;
 
-/** Response mode of the source, and who acknowledged store and forward. */
+/** Response mode of the source, and who acknowledged store-and-forward mode. */
 function ModePanel({ source }: { readonly source: Source }) {
   const { id, mode, effective_mode, acknowledged_by: by, acknowledged_at: at } = source;
   const isStored = effective_mode === "store_and_forward";

@@ -16,18 +16,18 @@ export function shortTitle({ title }: SourceType): string {
   return title.replace(/ \(.*\)$/, "");
 }
 
-/** Typed text, keyed by field name. The second of two secrets has the key of `secondOf`. */
+/** Typed text, keyed by field name. If a field has two secrets, the key of the second is `secondOf(name)`. */
 export type TypedVerification = Readonly<Record<string, string>>;
 
 export const secondOf = (name: string): string => `${name} second`;
 
-/** Fields that are derived from the address of the source, which is unknown until the source is created. */
+/** Fields that are derived from the URL of the source, which is unknown until the source is created. */
 export const addressFields: Readonly<Record<string, (url: string) => string>> = {
   public_url: (url) => url,
   public_origin: (url) => new URL(url).origin,
 };
 
-/** Stored values as typed text. Masked values are left empty. */
+/** Converts stored values to typed text. Masked values are left empty. */
 export function typedVerification(
   { fields }: SourceType,
   verification: Readonly<Record<string, unknown>>,
@@ -105,7 +105,7 @@ function verifiersOf(text: string): unknown {
   }
 }
 
-/** Field with the secret, public key or fingerprint. Null if there is none. */
+/** Field for the secret, public key or fingerprint. Null if the type does not have one. */
 export function secretField({ fields }: SourceType): SourceTypeField | null {
   return fields.find(isProof) ?? null;
 }
@@ -123,7 +123,7 @@ const whsecTypes: ReadonlySet<string> = new Set([
   "resend",
   "svix",
 ]);
-/** Types with public keys of the provider, which cannot be generated. */
+/** Types that use public keys of the provider, which cannot be generated here. */
 const publicKeyTypes: ReadonlySet<string> = new Set([
   "discord",
   "sendgrid",

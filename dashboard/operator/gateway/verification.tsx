@@ -108,7 +108,10 @@ interface VerificationFieldsProps {
   readonly type: SourceType;
   readonly typed: Signal<TypedVerification>;
   readonly problems: readonly FormProblem[];
-  /** Whether the source exists. If it does, its address is known, and a second secret can be entered for a rotation. */
+  /**
+   * Whether the form changes an existing source. In that case its URL is known, and a second secret can be entered for
+   * a rotation.
+   */
   readonly isChange: boolean;
 }
 
@@ -153,7 +156,7 @@ export function VerificationFields({ type, typed, problems, isChange }: Verifica
   );
 }
 
-/** Removes the API's field name from a message, because the label replaces it. */
+/** Removes the API's field name from a problem, because the label of the field replaces it. */
 function textOf(problem: string | null, name: string): string | null {
   if (problem === null || !problem.startsWith(name)) return problem;
   return problem.slice(name.length).replace(/^:? /, "").replace(/\.$/, "");
@@ -213,7 +216,7 @@ function formFieldOf(field: SourceTypeField, { isChange }: { readonly isChange: 
   };
 }
 
-/** Removes the API's remark on rotation, because the second field explains it. */
+/** Removes the API's remark on rotation from a description, because the second field explains it. */
 function hintOf(description: string): string {
   return description.replace(/; two during a (?:rotation|renewal)\./, ".");
 }

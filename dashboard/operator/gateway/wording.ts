@@ -179,7 +179,7 @@ function failureOf(proof: string, status: number): Explanation {
   };
 }
 
-/** Whether a retry may succeed after a secret, filter or connection was fixed. */
+/** Whether a retry may succeed after the user has fixed a secret, filter or connection. */
 export function mayBeRetried({
   outcome,
   status,
@@ -204,7 +204,7 @@ const expectations: Readonly<Record<string, string>> = {
   $endsWith: "must end with",
 };
 
-/** Expected and actual value of a condition, shown after its path. */
+/** Expected and actual values of a condition, shown after its path. */
 export function conditionInWords(step: FilterTraceStep): string {
   const { operator, expected } = step;
   if (operator === "$or") return "at least one of its rules must be true";
@@ -231,7 +231,7 @@ export function verdictInWords({ matches = null, rule = null }: FilterEvaluation
   return matches ? "it would be forwarded." : `it would be filtered out by ${rule ?? ""}.`;
 }
 
-/** Result for many requests, followed by those that were not evaluated. */
+/** Result for many requests, followed by the numbers of requests that were not evaluated. */
 export function countInWords(found: FilterEvaluation): string {
   const { matched = 0, examined = 0, not_examined: untold = 0, not_routed: unrouted = 0 } = found;
   const looked = examined + untold + unrouted;

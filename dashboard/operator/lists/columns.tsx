@@ -7,12 +7,14 @@ import { When } from "../../shared/ui/when.tsx";
 type Needs = Column<never>["needs"];
 type Cell<Row> = (row: Row) => ComponentChildren;
 
-/** The value of a cell that filters the list to it, by the name of the address parameter. */
+/**
+ * Value of a cell with a filter action, which limits the list to this value. `name` is the URL parameter of the filter.
+ */
 export function only(name: string, value: string | null, text = value): CellValue | null {
   return value === null || text === null ? null : { text, only: { name, values: [value] } };
 }
 
-/** Table columns for common types of cells. `needs` is the minimum table width for the column to be shown. */
+/** Table columns for common types of cells. A column is shown if the table has at least the width `needs`. */
 export const column = {
   text: <Row,>(title: string, cell: Cell<Row>, needs?: Needs): Column<Row> => ({ title, cell, needs }),
   /** A link to the page of the row. */

@@ -7,10 +7,10 @@ import { ActionButton } from "../form/action-button.tsx";
 /** Maximum rows per file. Narrower filters reach the remaining rows. */
 const rowsMax = 5_000;
 const pageMax = 250;
-/** Bounds the export, because a search for rare rows returns many empty pages. */
+/** Limits the number of calls, because a search for rare rows returns many empty pages. */
 const callsMax = 100;
 
-/** Values of the columns, keyed by title. Null is an empty cell. */
+/** Functions that return the cell values of a row, keyed by column title. Null is an empty cell. */
 export type CsvCells<Row> = Readonly<Record<string, (row: Row) => string | number | null>>;
 
 /** Exports all matching rows of a list as CSV, read page by page. */

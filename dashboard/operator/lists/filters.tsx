@@ -1,9 +1,9 @@
-/** Filters of lists. They are stored in the address. */
+/** Filters of lists, which are stored in the URL. */
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 
-/** Text field for an address parameter. Takes comma-separated values unless `isOneText` is set. */
+/** Text field for a URL parameter. Accepts comma-separated values unless `isOneText` is set. */
 export function TextFilter(props: {
   readonly name: string;
   readonly label: string;

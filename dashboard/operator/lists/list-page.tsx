@@ -14,14 +14,14 @@ import { type Peeking, PeekingRows, usePeeking } from "./side-panel.tsx";
 
 interface ListProps<Row> {
   readonly title: string;
-  /** Name of the table. By default the title. */
+  /** Accessible name of the table. Defaults to the title. */
   readonly caption?: string;
   readonly path: string;
   readonly query?: Query;
   /** Null without an equivalent command. */
   readonly cli: ShellText | null;
   readonly columns: readonly Column<Row>[];
-  /** By default the id of the row. */
+  /** Returns the key of a row. Defaults to its id. */
   readonly keyOf?: (row: Row) => string;
   /** Shown when the list is empty. */
   readonly none: ComponentChildren;
@@ -30,9 +30,9 @@ interface ListProps<Row> {
   readonly hasNoLinks?: boolean;
 }
 
-/** Selection of rows, of all pages of a list. */
+/** Row selection across all pages of a list. */
 interface RowSelection<Row> {
-  /** Selection of a table with these rows. */
+  /** Selection state for a table with these rows. */
   readonly of: (rows: readonly Row[]) => Selection;
   /** Deselects rows that no longer match the filter. */
   readonly drop: (ids: ReadonlySet<string>) => void;
@@ -64,8 +64,8 @@ export function ResourceList<Row>(
 }
 
 /**
- * A paged API list that does not shift while the user reads it, with a side panel for the row in the address. New rows
- * are added when the user requests or follows them.
+ * A paged API list whose rows do not move while the user reads them, with a side panel for the row in the URL. New rows
+ * are added when the user requests them or has chosen to follow them.
  */
 export function LiveList<Row extends { readonly id: string }>(
   props: ListProps<Row> & {
@@ -105,12 +105,12 @@ export function LiveList<Row extends { readonly id: string }>(
   );
 }
 
-/** Rows as a table, or a placeholder if there are none. */
+/** Rows as a table, or a placeholder if the list is empty. */
 export function Rows<Row>(
   props: Pick<ListProps<Row>, "columns" | "keyOf" | "hasNoLinks" | "none"> & {
     readonly caption: string;
     readonly rows: readonly Row[];
-    /** Whether the rows of a different query are being loaded. */
+    /** Whether the rows belong to the previous query because the current one is still loading. */
     readonly isOld?: boolean;
     readonly selected?: Selection | undefined;
     readonly peeking?: Peeking | undefined;
@@ -164,7 +164,7 @@ function FurtherRows<Row>(
   );
 }
 
-/** Shows how far back a time-limited search reached, with a button to continue. */
+/** Shows how far back a time-limited search has got, with a button to continue. */
 function SearchedTo({ end, more }: { readonly end: Page<unknown>; readonly more: () => Promise<void> }) {
   const { next_cursor, complete = true, searched_to = null } = end;
   return (

@@ -38,7 +38,7 @@ interface SettledRows<Row> {
   /** Number of new rows of the same query that are not shown yet. */
   readonly waiting: number;
   readonly merge: () => void;
-  /** Page that older rows continue from. Null until the first response. */
+  /** The page after which older rows are loaded. Null until the first response. */
   readonly page: Page<Row> | null;
   /** Changes when older rows must be loaded again. */
   readonly pageKey: string;
@@ -52,9 +52,9 @@ interface Shown<Row> {
 }
 
 /**
- * `loaded` is the current first page, and `key` identifies its query. Visible rows are updated in place; new rows of
- * the same query wait for `merge`, unless `takesAll` is set. A response to a different query replaces all rows. A short
- * list shows new rows immediately, because users do not lose their place in it.
+ * `loaded` is the current first page, and `key` identifies its query. Visible rows are updated in place. New rows of
+ * the same query are held back until `merge` is called, unless `takesAll` is set. A response to a different query
+ * replaces all rows. A short list shows new rows immediately, because users do not lose their place in it.
  */
 export function useSettledRows<Row extends { readonly id: string }>(
   loaded: Pick<Loaded<Page<Row>>, "data" | "isOld">,
@@ -94,7 +94,7 @@ function settle<Row extends { readonly id: string }>(
   return { ...shown, rows: shown.rows.map((row) => fresh.get(row.id) ?? row) };
 }
 
-/** Ignores rows after the last common row, because they may only have moved to or from the next page. */
+/** Compares only up to the last common row. Rows after it may only have moved to or from the next page. */
 function compare<Row extends { readonly id: string }>(
   rows: readonly Row[],
   page: Page<Row> | null,

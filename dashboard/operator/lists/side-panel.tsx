@@ -40,7 +40,7 @@ export function SidePanel<T extends { readonly id: string }>(props: SidePanelPro
   );
 }
 
-/** The row shown in the side panel, as stored in the address. */
+/** The row shown in the side panel, as stored in the URL. */
 export interface Peeking {
   readonly peekedKey: string | null;
   readonly peek: (key: string) => void;
@@ -69,7 +69,7 @@ export function PeekingRows({ children }: { readonly children: ComponentChildren
   );
 }
 
-/** Closes the panel and returns the focus to its row. */
+/** Returns a function that closes the panel and returns the focus to its row. */
 function useClosePanel(key: string): () => void {
   const { set } = useAddress();
   return () => {

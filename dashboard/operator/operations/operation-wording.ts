@@ -39,7 +39,7 @@ export function exclusionsOf(
     .toSorted((left, right) => right.count - left.count);
 }
 
-/** `4,210 of 8,412`. If counting stopped at its bound, the total is a lower bound. */
+/** Progress as text, such as `4,210 of 8,412`. If counting stopped at its limit, the total is a lower bound. */
 export function progressText({ done, total, total_is_exact }: ProgressFacts): string {
   return `${countText(done)} of ${countText(total)}${total_is_exact ? "" : " or more"}`;
 }
@@ -60,7 +60,7 @@ export function estimateText(seconds: number | null): string {
   return seconds < 1 ? "less than a second" : `about ${shortSpan(Math.ceil(seconds) * 1_000)}`;
 }
 
-/** One string per part of the filter, such as `status: exhausted`. */
+/** One string for each condition of the filter, such as `status: exhausted`. */
 export function filterTexts(filter: Operation["filter"]): readonly string[] {
   return Object.entries(filter).map(([name, value]) => {
     const text = Array.isArray(value) ? value.join(", ") : String(value);

@@ -88,7 +88,7 @@ export function OverviewPage() {
   );
 }
 
-/** Summary line: the worst webhook state, then the backlog. */
+/** Summary line of the page: the worst health of any webhook, then the backlog. */
 function HealthLine({ gauges }: { readonly gauges: Gauges | null }) {
   const ready = useApi<Readiness>({ path: "readyz" });
   const counts = useTopWebhooks().data?.health_counts ?? null;
@@ -199,7 +199,7 @@ function RecentDeliveries({ recent }: { readonly recent: ReturnType<typeof useAp
   );
 }
 
-/** Commands to run before the first event, with the address of this server. */
+/** Commands to run before the first event, with the URL of this server. */
 function FirstSteps() {
   const url = root.origin === "http://127.0.0.1:8080" ? "" : ` --url ${root.href.replace(/\/$/, "")}`;
   return (
@@ -238,7 +238,10 @@ const problemsMax = 3;
 
 function AttentionList(props: {
   readonly troubles: readonly Trouble[];
-  /** Whether the underlying lists are complete. If not, counts per webhook would be too low and are omitted. */
+  /**
+   * Whether the underlying lists are complete. Incomplete lists would give counts that are too low, so counts per
+   * webhook are omitted.
+   */
   readonly isWhole: boolean;
 }) {
   const { troubles, isWhole } = props;
@@ -298,7 +301,7 @@ function TroubleItem({ trouble, isWhole }: { readonly trouble: Trouble; readonly
   );
 }
 
-/** Health of the webhook. A healthy webhook may still have dead letters or waiting deliveries. */
+/** Health of the webhook, which may have dead letters or waiting deliveries even if it is healthy. */
 function badgeOf({ health, waiting, deadCount }: Trouble): Parameters<typeof Badge>[0] {
   if (health !== null && health !== "healthy") return healthWords[health];
   if (deadCount > 0) return { tone: "bad", text: plural(deadCount, "Dead letter", "Dead letters") };

@@ -179,7 +179,7 @@ function BacklogTile(props: { readonly gauges: Gauges; readonly deliveries: Stat
   );
 }
 
-/** Value of the newest complete point, or of the current one if there is no other. */
+/** Value of the newest complete point. If there are only incomplete points, the value of the newest one. */
 function lastFull({ series }: Statistics, name: string): number {
   const points = series[0]?.points ?? [];
   const last = points.findLast(({ partial = false }) => !partial) ?? points.at(-1);
@@ -216,7 +216,7 @@ function backlogChart(gauges: Gauges) {
 }
 
 const topMax = 6;
-/** Sorted and limited by the server, because series of all webhooks would be too many. */
+/** The server sorts and limits the webhooks, because series of all webhooks would be too much data. */
 const topQuery = { sort: "failures", limit: topMax, include: ["stats", "backlog", "health_counts"] };
 
 type WebhooksOfOverview = Page<ListedWebhook> & {

@@ -5,7 +5,7 @@ export interface Trouble {
   readonly webhookId: string;
   /** Null if not in the loaded data. */
   readonly url: string | null;
-  /** Deliveries waiting after a failure. */
+  /** Deliveries that are waiting after a failure. */
   readonly waiting: readonly Delivery[];
   /** Number of dead letters. */
   readonly deadCount: number;

@@ -23,7 +23,7 @@ import { ResourceList } from "../lists/list-page.tsx";
 import { Trail } from "../shell/detail-page.tsx";
 import { portalFields, settingsInput, typedSettings } from "./portal-fields.ts";
 
-/** Portal settings for all tenants, or for the tenant in the address. */
+/** Portal settings for all tenants, or for the tenant in the URL. */
 export function PortalPage() {
   const { params } = useAddress();
   const tenantId = session.value?.tenant_id ?? params.get("tenant");

@@ -3,11 +3,11 @@ import type { DeliveryProblem, Page } from "../../shared/resources.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 
-/** Maximum per call. At this count, the number is a lower bound. */
+/** Maximum number of problems per call. If a response has this many, the total may be higher. */
 export const openProblemsMax = 50;
 const openProblemsQuery = { state: ["open", "recovering"], limit: openProblemsMax };
 
-/** Open problems. Several components share the call. */
+/** Loads the open problems. Several components share the call. */
 export function useOpenProblems(): Loaded<Page<DeliveryProblem>> {
   return useApi<Page<DeliveryProblem>>(
     { path: "v1/problems", query: openProblemsQuery },

@@ -155,7 +155,7 @@ function changeProblem(id: string, body: object): Promise<unknown> {
   return callApi({ method: "PATCH", path: `v1/problems/${id}`, body });
 }
 
-/** Mutes a problem. It leaves the overview but is still counted. */
+/** Mutes a problem. A muted problem is not shown on the overview, but is still counted. */
 function MuteButton({ problem }: { readonly problem: DeliveryProblem }) {
   if (problem.state === "resolved") return null;
   if (problem.state === "muted") {

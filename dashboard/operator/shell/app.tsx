@@ -111,7 +111,10 @@ const always = ["deliveries", "problems"];
 /** Pages that show received requests. */
 const ofGateway = /^(requests|sources)(\/|$)/;
 
-/** The stream covers the newest deliveries. A detail page subscribes to its own, which may be older. */
+/**
+ * Stream topics for a page. The topic `deliveries` covers only the newest deliveries, so a detail page also subscribes
+ * to the topic of its delivery or operation.
+ */
 function topicsOf(page: string): readonly string[] {
   if (page === "") return [...always, "stats"];
   const id = /^(deliveries|operations)\/([\da-f-]{36})$/.exec(page);

@@ -5,7 +5,7 @@ import { pagePath } from "../../shared/root.ts";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { When } from "../../shared/ui/when.tsx";
 
-/** The id in the address. */
+/** The resource id in the URL. */
 export function useRouteId(): string {
   const { params } = useRoute();
   return params["id"] ?? "";
@@ -44,7 +44,7 @@ export function IdText({ id }: { readonly id: string }) {
   );
 }
 
-/** A time with its surrounding words. Empty if the time is unknown. */
+/** A time with the words before and after it. Empty if the time is unknown. */
 export function TimePhrase(props: {
   readonly before: string;
   readonly at: string | null;

@@ -35,7 +35,7 @@ export function listenToKeys(go: (page: string) => void): () => void {
   return () => removeEventListener("keydown", onKey);
 }
 
-/** Works in fields and with single-key shortcuts disabled, because it uses a modifier. */
+/** This shortcut also works in fields and with single-key shortcuts disabled, because it uses a modifier key. */
 function isPaletteKey({ key, ctrlKey, metaKey, altKey, shiftKey }: KeyboardEvent): boolean {
   return key.toLowerCase() === "k" && (ctrlKey || metaKey) && !altKey && !shiftKey;
 }
@@ -49,7 +49,7 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-/** Returns whether the key was handled. */
+/** Runs the action of a key. Returns whether the key was handled. */
 function act(event: KeyboardEvent): boolean {
   if (event.key === " ") return isOnRowLink() && selectRow(event.shiftKey);
   const action = actions[event.key];
@@ -92,7 +92,7 @@ function focusedRow(): HTMLElement | null {
   return document.activeElement?.closest<HTMLElement>("tr[data-row]") ?? null;
 }
 
-/** Space selects a row only here; buttons and fields keep their own use of it. */
+/** Whether the space key selects a row. In buttons and fields it keeps its usual function. */
 function isOnRowLink(): boolean {
   return document.activeElement?.matches("tbody th a, tbody td[data-cell]") === true;
 }
@@ -103,7 +103,7 @@ function selectRow(isRange: boolean): boolean {
   return box !== null;
 }
 
-/** Focuses the next cell with actions, which become the next tab stops. */
+/** Moves the focus to the next or previous cell with actions. Its actions become the next tab stops. */
 function moveCell(step: 1 | -1): boolean {
   const cells = [...(focusedRow()?.querySelectorAll<HTMLElement>("[data-cell]") ?? [])];
   const at = cells.findIndex((cell) => cell.contains(document.activeElement));
@@ -112,7 +112,7 @@ function moveCell(step: 1 | -1): boolean {
   return next !== undefined;
 }
 
-/** Focuses the link of the next row, so that Enter opens it. */
+/** Moves the focus to the link of the next or previous row, which Enter opens. */
 function moveRow(step: 1 | -1): void {
   const links = [...document.querySelectorAll<HTMLElement>("tbody th a")];
   const at = links.findIndex((link) => link.closest("tr")?.contains(document.activeElement));

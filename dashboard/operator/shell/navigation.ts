@@ -11,7 +11,7 @@ interface NavEntry {
   readonly key: string;
   /** Roles that see the page. All roles if omitted. */
   readonly roles?: readonly SessionView["role"][];
-  /** First path segments of other pages that belong to this entry. */
+  /** Other pages that belong to this entry, by their first path segment. */
   readonly also?: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export const navEntries: readonly NavEntry[] = [
   { page: "audit", title: "Audit log", icon: "audit", key: "a", roles: ["admin", "manage"] },
 ];
 
-/** Entry that a page belongs to. */
+/** Returns the navigation entry that a page belongs to. */
 export function navEntryAt(page: string): NavEntry | undefined {
   const [first = ""] = page.split("/");
   return navEntries.find((entry) => entry.page === first || entry.also?.includes(first) === true);

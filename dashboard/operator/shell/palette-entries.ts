@@ -33,7 +33,7 @@ interface FoundEntries {
   readonly isSearching: boolean;
 }
 
-/** Entries that match `text`. Actions of the page are collected once per `opening`. */
+/** Entries that match `text`. The actions of the page are collected once for each `opening`. */
 export function usePaletteEntries(text: string, opening: number): FoundEntries {
   const { go } = useAddress();
   const asked = useSettledText(text.trim());

@@ -10,8 +10,8 @@ export interface PaletteEntry {
 }
 
 /**
- * Entries that contain every word of the text, in any order and case. Titles that start with the text come first;
- * otherwise the order is kept.
+ * Entries that contain every word of the text, in any order and letter case. Entries whose title starts with the text
+ * come first. Otherwise the order is unchanged.
  */
 export function entriesMatching(entries: readonly PaletteEntry[], text: string): readonly PaletteEntry[] {
   const given = text.trim().toLowerCase();

@@ -16,7 +16,7 @@ import { shell, shellOptions, type ShellText } from "../../shared/shell-text.ts"
 import { rangeQuery } from "../../shared/time-range.ts";
 import { Panel } from "../../shared/ui/panel.tsx";
 
-/** Default if the address has no range. */
+/** Default range if the URL contains none. */
 export const usualRange = "1h";
 
 export interface StatisticsRange {
@@ -38,7 +38,7 @@ export function useStatisticsRange(fallback = usualRange): StatisticsRange {
   };
 }
 
-/** Makes the server use days of the browser's time zone. */
+/** Parameter that makes the server start days at midnight in the browser's time zone. */
 export function zoneQuery(): Readonly<Record<string, string>> {
   return { time_zone: localZone() };
 }
@@ -55,7 +55,7 @@ interface TrafficPanelProps {
   readonly of: "events" | "deliveries";
   readonly loaded: Loaded<Statistics>;
   readonly range: StatisticsRange;
-  /** Filters in addition to the range. */
+  /** Filters that apply in addition to the range. */
   readonly query?: Query;
   /** Equivalent CLI options. */
   readonly flags?: ShellText;

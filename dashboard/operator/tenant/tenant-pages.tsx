@@ -142,7 +142,7 @@ const keyColumns: readonly Column<Row>[] = [
 ];
 
 function TenantKeys({ tenantId }: { readonly tenantId: string }) {
-  // The API cannot filter keys by tenant, and there are few keys.
+  // Loads the keys of all tenants, because the API cannot filter them by tenant and their number is small.
   const query = { limit: 250 };
   const loaded = useApi<Page<Row>>({ path: "v1/api-keys", query });
   const rows = (loaded.data?.data ?? []).filter((row) => row["tenant_id"] === tenantId);
@@ -160,7 +160,7 @@ function TenantKeys({ tenantId }: { readonly tenantId: string }) {
 }
 
 interface VolumeProps {
-  /** Filters in addition to the range. */
+  /** Filters that apply in addition to the range. */
   readonly query: Readonly<Record<string, string>>;
   /** Equivalent CLI options. */
   readonly flags: ShellText;
@@ -251,7 +251,7 @@ const channelStates: Readonly<Record<ReturnType<typeof channelState>, string>> =
   ok: "healthy",
 };
 
-/** For channels other than email, the API returns only the host of the address. */
+/** One channel. If it is not an email channel, the API returns only the host of its URL. */
 function ChannelEntry(props: { readonly channel: Channel; readonly children: ComponentChildren }) {
   const { channel } = props;
   const { kind, name, address, topics } = channel;
@@ -294,7 +294,7 @@ function ChannelEntry(props: { readonly channel: Channel; readonly children: Com
   );
 }
 
-/** Limits the names shown, because each requires a call. */
+/** Limits the number of webhooks shown by name, because each name requires a call. */
 const namedMax = 3;
 
 function WebhooksOfChannel({ webhookIds }: { readonly webhookIds: readonly string[] | null }) {

@@ -11,7 +11,10 @@ export function byText({ by }: Pick<TimelineEntry, "by">): string {
   return `${(name ?? "") === "" ? kind?.replaceAll("_", " ") : name}${through}${onBehalf}`;
 }
 
-/** A field that differs between two revisions. Values are undefined if the field had none, and for secrets. */
+/**
+ * A field that differs between two revisions. A value is undefined if the revision did not have the field, and for
+ * secrets.
+ */
 export interface FieldDifference {
   readonly field: string;
   readonly before: unknown;
@@ -43,7 +46,7 @@ export function differencesOf(
     .flatMap(membersOf);
 }
 
-/** Splits a group of settings into the fields that differ. */
+/** Splits a difference in a group of settings into one for each field that differs. */
 function membersOf(difference: FieldDifference): readonly FieldDifference[] {
   const { field, before, after } = difference;
   if (!isGroup(before) || !isGroup(after)) return [difference];

@@ -74,7 +74,7 @@ function CircuitButton({ path, health }: { readonly path: string; readonly healt
   return <ActionButton label="Close circuit" run={change("reset")} done="Circuit closed" />;
 }
 
-/** Overlap in seconds. */
+/** Choices for the overlap of two secrets: seconds and label. */
 const overlaps = [
   ["3600", "1 hour"],
   ["86400", "1 day"],
@@ -132,11 +132,11 @@ const recoverableStates: readonly (readonly [string, string])[] = [
 interface Counted {
   readonly count: number;
   readonly circuits: BulkStarted["open_circuits"];
-  /** Fixed when counting, so that the recovery covers the counted deliveries. */
+  /** Determined when the deliveries are counted, so that the recovery covers the same deliveries. */
   readonly command: { readonly since: string; readonly statuses: readonly string[] };
 }
 
-/** Retries lost deliveries since a time, after showing the count. */
+/** Retries deliveries lost since a given time, after showing their number. */
 function RecoverButton({ path }: { readonly path: string }) {
   return (
     <DialogButton label="Recover" title="Recover lost deliveries?">

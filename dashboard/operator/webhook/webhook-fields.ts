@@ -77,7 +77,7 @@ export const webhookFields: readonly FormField[] = [
   ]),
 ];
 
-/** Values of a webhook as typed text. For null, the defaults of a new webhook. */
+/** Values of a webhook as typed text. If the webhook is null, the defaults of a new webhook. */
 export function typedWebhook(webhook: Webhook | null): Typed {
   const begun: Typed = { active: "true", metadata: "{}", profile: "standard", ordering_guarantee: "none" };
   return webhook === null ? { ...begun, verification: "none" } : typedOf(webhookFields, webhook);

@@ -17,7 +17,7 @@ export function WaitingText({ backlog }: { readonly backlog: ListedWebhook["back
   );
 }
 
-/** Rounded up, so that a failure is never shown as 0%. */
+/** Share of failures, rounded up so that a failure is never shown as 0%. */
 export function failedText(rate: number | null): string {
   return rate === null ? "–" : `${(Math.ceil(rate * 1_000) / 10).toLocaleString()} %`;
 }

@@ -107,7 +107,7 @@ function Value({ value }: { readonly value: unknown }) {
   return value === undefined ? <>–</> : <code class="revision-value">{valueText(value)}</code>;
 }
 
-/** Compares the two revisions in the address, by default the newest and the one before it. */
+/** Compares the two revisions in the URL. Defaults to the newest revision and the one before it. */
 function Comparison({ rows }: { readonly rows: readonly RevisionEntry[] }) {
   const { params, set } = useAddress();
   const numbers = rows.map(({ revision }) => revision);

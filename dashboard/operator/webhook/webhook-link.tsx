@@ -28,9 +28,9 @@ const healthEveryMs = 60_000;
 
 interface WebhookLinkProps {
   readonly id: string;
-  /** Shown next to the link unless healthy. Omit it if the state has its own column. */
+  /** Shown next to the link unless the webhook is healthy. Omit it if the health has a separate column. */
   readonly health?: Health | undefined;
-  /** Null if unknown; the link then loads it. */
+  /** Null if the URL is unknown. In that case the link loads it. */
   readonly url: string | null;
 }
 

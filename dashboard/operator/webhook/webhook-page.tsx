@@ -228,7 +228,7 @@ function BacklogSentence({ backlog }: { readonly backlog: WebhookBacklog }) {
   );
 }
 
-/** No estimate is possible while nothing is accepted. */
+/** Without accepted deliveries, the time to drain cannot be estimated. */
 function drainText({ accepted_per_second, drain_seconds }: WebhookBacklog): string {
   if (drain_seconds === null) {
     return accepted_per_second === 0
@@ -321,7 +321,7 @@ interface AnswersProps {
   readonly flags: ShellText;
 }
 
-/** Requests by status code, or by failure category without a response. */
+/** Requests by status code. Requests without a response are grouped by failure category. */
 function Responses({ id, query, flags }: AnswersProps) {
   const path = "v1/stats/deliveries";
   const byCode = { ...query, group_by: "code" };
@@ -355,7 +355,7 @@ function Responses({ id, query, flags }: AnswersProps) {
   );
 }
 
-/** Failure categories without a response, and so without a status code. */
+/** Failure categories of attempts without a response, which have no status code. */
 const hasNoCode = new Set(["timeout", "network", "dns", "ssl", "protocol"]);
 
 function countsOf(statistics: Statistics | null) {

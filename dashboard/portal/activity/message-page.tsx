@@ -86,7 +86,7 @@ function One({ delivery }: { readonly delivery: Delivery }) {
   );
 }
 
-/** Reports "sent" only if the retry is sent immediately. */
+/** Result of a retry as text. It says "sent" if the retry is sent immediately or after a short wait. */
 function retriedText({
   waiting_for,
   waiting_until,

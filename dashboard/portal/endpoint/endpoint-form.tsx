@@ -30,7 +30,9 @@ export function draftBody({ url, events, description }: EndpointDraft): object {
   return { url: url.value, events: events.value, description: description.value };
 }
 
-/** `except` is the endpoint being edited, which may already have this address. */
+/**
+ * Fields for the URL, events and description. `except` is the endpoint being edited, which may already have this URL.
+ */
 export function EndpointFields(props: { readonly draft: EndpointDraft; readonly except: string | null }) {
   const { url, events, description } = props.draft;
   return (
@@ -44,7 +46,7 @@ export function EndpointFields(props: { readonly draft: EndpointDraft; readonly 
 
 const checkDelayMs = 350;
 
-/** Address field that is validated while typing, with the same rules as at sending. */
+/** URL field that is validated while the user types, with the same rules as when messages are sent. */
 function AddressField({ value, except }: { readonly value: Signal<string>; readonly except: string | null }) {
   const checked = useSignal<UrlCheck | null>(null);
   const url = value.value;
@@ -89,7 +91,7 @@ function addressNote(found: UrlCheck | null, except: string | null): string {
   return t(isDuplicate ? "url.duplicate" : "field.url.ok");
 }
 
-/** Settings form, or read-only facts without the capability to change endpoints. */
+/** Settings form. If the session may not change endpoints, the settings are read-only. */
 export function EndpointSettings({ webhook }: { readonly webhook: Webhook }) {
   return may("endpoints:write") ? <SettingsForm webhook={webhook} /> : <SettingsFacts webhook={webhook} />;
 }
@@ -123,7 +125,7 @@ function SettingsForm({ webhook }: { readonly webhook: Webhook }) {
   );
 }
 
-/** Empty without a limit. */
+/** Rate limit as text. Empty if the endpoint has no limit. */
 function limitOf({ rate_limit: limit }: Webhook): string {
   const given = limit as { readonly requests_per_minute: number } | null;
   return given === null ? "" : String(given.requests_per_minute);

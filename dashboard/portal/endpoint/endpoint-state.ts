@@ -1,4 +1,6 @@
-/** The endpoints of the session, and their states as a word and as sentences that say what happens next. */
+/**
+ * The endpoints of the session. Their states are described by one word, and by sentences that say what happens next.
+ */
 import { useApi } from "../../shared/queries.ts";
 import type { Page, Webhook, WebhookHealth } from "../../shared/resources.ts";
 import type { Tone } from "../../shared/ui/tone.ts";
@@ -14,7 +16,7 @@ export function isFailing({ health }: Pick<Webhook, "health">): boolean {
   return health === "failing" || health === "circuit_open";
 }
 
-/** Health of the server in words for customers, without circuits. */
+/** Health states of the server in customers' terms, which do not mention circuits. */
 const states = {
   healthy: { tone: "good", key: "state.ok" },
   failing: { tone: "wait", key: "state.failing" },
@@ -32,12 +34,12 @@ export function stateOf(webhook: Webhook): State {
   return { tone, text: t(key) };
 }
 
-/** Sentences about the problem. Null if there is none. */
+/** Sentences that describe the problem. Null if the endpoint has no problem. */
 export function whatIsWrong(
   webhook: Webhook,
   given: {
     readonly health: WebhookHealth | null;
-    /** Reason of the last failure. */
+    /** Why the last attempt failed. */
     readonly reason: string;
     readonly waiting: number;
     readonly nextAt: string | null;
@@ -64,7 +66,7 @@ export function whatIsWrong(
   ];
 }
 
-/** Reason why an attempt was not accepted, from the status of the response or the category of the failure. */
+/** Why an attempt was not accepted, derived from the status of the response or the category of the failure. */
 export function reasonOf(status: number | null | undefined, category: string | null | undefined): string {
   if (typeof status === "number") {
     const key = `reason.http.${status}`;
@@ -74,7 +76,7 @@ export function reasonOf(status: number | null | undefined, category: string | n
   return known(key) ? t(key) : t("reason.unknown");
 }
 
-/** Endpoints for a selection, loaded once. Empty if the session may not read endpoints. */
+/** Endpoints for a selection field, loaded once. Empty if the session may not read endpoints. */
 export function useEndpoints(): readonly Webhook[] {
   const loaded = useApi<Page<Webhook>>(
     may("endpoints:read") ? { path: "v1/webhooks", query: { limit: 250 } } : null,

@@ -9,7 +9,7 @@ import { Action } from "../shell/parts.tsx";
 import { portalPath } from "../shell/paths.ts";
 import { may } from "../shell/session.ts";
 
-/** In the language of the session. */
+/** Shows a secret with labels in the language of the session. */
 export function ShownSecret({
   secret,
   isKept = false,

@@ -13,7 +13,7 @@ import { reasonOf } from "./endpoint-state.ts";
 
 const testType = "posthorn.test";
 
-/** Sends a test message, optionally of a catalogue type, and shows the response. */
+/** Sends a test message, optionally with an event type from the catalogue, and shows the response. */
 export function SendTest({ webhook }: { readonly webhook: Webhook }) {
   const sent = useSignal<string | null>(null);
   const type = useSignal(testType);
@@ -67,7 +67,7 @@ export function SendTest({ webhook }: { readonly webhook: Webhook }) {
   );
 }
 
-/** Undefined for empty text, null if it is not a JSON object. */
+/** Parses the typed data. Undefined if the text is empty, null if it is not a JSON object. */
 function ownData(text: string): object | null | undefined {
   if (text.trim() === "") return undefined;
   try {
@@ -97,7 +97,7 @@ function TestResult({ deliveryId }: { readonly deliveryId: string }) {
   );
 }
 
-/** Whether the attempt was accepted, and why not. */
+/** Text that says whether the attempt was accepted and, if not, why. */
 export function attemptText({
   outcome,
   http_status_code: status,
@@ -106,7 +106,7 @@ export function attemptText({
   return outcome === "accepted" ? t("test.accepted") : reasonOf(status, category);
 }
 
-/** Status, duration and body of the response, if there was one. */
+/** Status, duration and body of the response, if the receiver sent one. */
 export function AttemptResponse({ attempt, label }: { readonly attempt: Attempt; readonly label: string }) {
   const { http_status_code: status, duration_ms: ms, response_body_sample: body } = attempt;
   return (

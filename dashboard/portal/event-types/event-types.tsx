@@ -11,7 +11,7 @@ export function useEventTypes() {
   return useApi<Page<EventType>>({ path: "v1/event-types", query: { limit: 250 } }, { everyMs: false });
 }
 
-/** The catalogue. */
+/** Page that lists the event type catalogue. */
 export function EventTypesPage() {
   const loaded = useEventTypes();
   return (

@@ -45,7 +45,8 @@ function useProfile(webhook: Webhook | null): Profile | null {
 }
 
 /**
- * Retry delays of the endpoint, which default to those of its profile. Without an endpoint, the delays of the profile.
+ * Retry delays of the endpoint, which default to those of its profile. If no endpoint is selected, the delays of the
+ * profile are shown.
  */
 function RetryTable({ webhook }: { readonly webhook: Webhook | null }) {
   const profile = useProfile(webhook);
@@ -127,7 +128,7 @@ function Key({ text }: { readonly text: string }) {
 
 const tones = { passed: "good", failed: "bad", skipped: "off" } as const;
 
-/** Sends the receiver messages that it must reject, and optionally valid ones. */
+/** Sends the receiver messages that it must reject, and on request also valid ones. */
 function CheckReceiver({ webhook }: { readonly webhook: Webhook }) {
   const findings = useSignal<ReceiverCheck["findings"] | null>(null);
   const sendsValid = useSignal(false);

@@ -9,14 +9,17 @@ import { checkRequest, type Finding, type Mac } from "./request-check.ts";
 
 const tones: Readonly<Record<Finding["state"], Tone>> = { passed: "good", failed: "bad", hint: "wait" };
 
-/** HMAC of the browser, available only on https and localhost. */
+/** HMAC computed with the browser's Web Crypto API, which is available only on https and localhost. */
 const browserMac: Mac = async (key, content) => {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   const imported = await crypto.subtle.importKey("raw", key, algorithm, false, ["sign"]);
   return new Uint8Array(await crypto.subtle.sign("HMAC", imported, new TextEncoder().encode(content)));
 };
 
-/** Finds out why a pasted request fails the customer's own check. Nothing is sent to the server. */
+/**
+ * Finds out why a pasted request fails the signature check in the customer's code. The request is not sent to the
+ * server.
+ */
 export function PasteRequest() {
   const [headers, body, secret, computed] = [useSignal(""), useSignal(""), useSignal(""), useSignal("")];
   const findings = useSignal<readonly Finding[] | null>(null);

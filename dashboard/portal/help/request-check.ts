@@ -11,11 +11,11 @@ export interface PastedRequest {
   readonly computed: string;
 }
 
-/** A `hint` is not an error on its own. */
+/** A `hint` alone does not mean that the check fails. */
 export interface Finding {
   readonly part: "headers" | "time" | "secret" | "body" | "signature" | "code";
   readonly state: "passed" | "failed" | "hint";
-  /** Key of the message `paste.<what>`. */
+  /** Selects the message with the key `paste.<what>`. */
   readonly what: string;
   readonly values?: Readonly<Record<string, string | number>>;
 }
@@ -61,13 +61,13 @@ interface Message {
   readonly id: string;
   readonly timestamp: string;
   readonly body: string;
-  /** Without the prefix `v1,`. */
+  /** Signatures without the prefix `v1,`. */
   readonly signatures: readonly string[];
   readonly key: Uint8Array<ArrayBuffer>;
   readonly mac: Mac;
 }
 
-/** Header values by lower-case name. */
+/** Header values, keyed by lower-case name. */
 export function readHeaders(text: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const object = parsed(text) as Readonly<Record<string, unknown>> | undefined;
@@ -116,7 +116,7 @@ function formOf(signature: string): string {
   return /^[0-9a-f]{64}$/i.test(signature.trim()) ? "signature.hex" : "signature.form";
 }
 
-/** Checks the signature against the body and against common rewritings of it. */
+/** Checks the signature against the body, and against the body as changed by common programs. */
 async function judgedBody(message: Message, contentLength: string | null): Promise<Finding> {
   for (const [what, body] of writingsOf(message.body)) {
     const expected = base64Of(await message.mac(message.key, contentOf({ ...message, body })));
@@ -157,7 +157,7 @@ function spaced(value: unknown): string {
   return `{${members.join(", ")}}`;
 }
 
-/** Compares the computed signature with the results of common mistakes. */
+/** Compares the signature that the customer's code computed with the results of common mistakes. */
 async function judgedCode(message: Message, { computed, secret }: PastedRequest): Promise<Finding> {
   const given = computed.trim().replace(/^v1,/, "");
   const text = secret.trim();
@@ -193,7 +193,7 @@ async function judgedCode(message: Message, { computed, secret }: PastedRequest)
   return { part: "code", state: "failed", what: "code.unknown" };
 }
 
-/** Standard alphabet, without padding. */
+/** Converts base64 to the standard alphabet without padding. */
 function plainBase64(text: string): string {
   return text.replaceAll("-", "+").replaceAll("_", "/").replace(/=+$/, "");
 }

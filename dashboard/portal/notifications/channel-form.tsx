@@ -42,7 +42,7 @@ export function channelsPath(): string {
 export function ChannelForm(props: {
   readonly channel: Channel | null;
   readonly kinds: readonly string[];
-  /** Endpoint of a new channel. Null for all endpoints. */
+  /** Endpoint that a new channel is for. Null for all endpoints. */
   readonly about?: string | null;
   readonly onEnd: (created: Channel | null) => void;
 }) {
@@ -123,7 +123,7 @@ function Target({ draft, isNew }: { readonly draft: ChannelDraft; readonly isNew
   );
 }
 
-/** All endpoints, including future ones, or a selection. */
+/** Selects all endpoints, including future ones, or individual endpoints. */
 function Scope(props: {
   readonly isForAll: Signal<boolean>;
   readonly webhookIds: Signal<readonly string[]>;

@@ -144,7 +144,7 @@ function StateHint({ channel }: { readonly channel: Channel }) {
   return null;
 }
 
-/** Deleted endpoints are omitted. */
+/** URLs of the endpoints that a channel is for. Deleted endpoints are omitted. */
 function About({ webhookIds }: { readonly webhookIds: readonly string[] | null }) {
   const webhooks = useEndpoints();
   if (webhookIds === null) return <p class="soft">{t("told.about.all")}</p>;

@@ -1,7 +1,7 @@
 /**
- * Messages between the frame and the host page. The host provides session codes and is notified of navigation. It is
- * trusted if it is the parent of this frame and its origin is allowed by the session, which `frame-ancestors` enforces
- * too.
+ * Messages between the frame and the host page. The host provides session codes and is notified of navigation. The host
+ * is trusted if it is the parent of this frame and the session allows its origin. `frame-ancestors` enforces both as
+ * well.
  */
 import { signal } from "@preact/signals";
 
@@ -16,7 +16,7 @@ export interface HostMessage {
 export const isFramed = window.parent !== window;
 /** Set once a session has been opened. */
 let hostOrigin: string | null = null;
-/** Scheme requested by the host: light or dark. */
+/** Colour scheme requested by the host: light or dark. */
 export const hostScheme = signal<string | null>(null);
 
 export function trustHost(origin: string, allowed: readonly string[]): boolean {

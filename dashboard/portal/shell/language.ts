@@ -41,15 +41,15 @@ export async function speak(wanted: readonly (string | null | undefined)[]): Pro
 
 type Values = Readonly<Record<string, string | number>>;
 
-/** A message with its values. Falls back to English. */
+/** Returns a message with its placeholders filled in. Falls back to English. */
 export function t(key: MessageKey, values: Values = {}): string {
   return filled(messages.value[key] ?? english[key], values);
 }
 
-/** Base of the messages that depend on a count: `attempts` of `attempts.one` and `attempts.other`. */
+/** Key prefix of messages that depend on a count: `attempts` for `attempts.one` and `attempts.other`. */
 type CountedKey = MessageKey extends infer Key ? (Key extends `${infer Base}.other` ? Base : never) : never;
 
-/** A message in the plural form of the count, which is the value `count`. */
+/** Returns a message in the plural form for the count. The message can use the count as the value `count`. */
 export function counted(key: CountedKey, count: number, values: Values = {}): string {
   const text = pluralMessage(messages.value, locale.value, key, count) ?? english[`${key}.other`];
   return filled(text, { ...values, count });
@@ -63,7 +63,7 @@ function filled(text: string, values: Values): string {
   });
 }
 
-/** Whether the message exists. Used for codes from the API. */
+/** Whether a message with this key exists. Used for codes from the API. */
 export function known(key: string): key is MessageKey {
   return key in english;
 }

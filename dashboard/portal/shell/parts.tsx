@@ -1,4 +1,4 @@
-/** Parts of pages in the language of the session: calls with their errors, forms, dialogs, lists and times. */
+/** Components for pages in the language of the session: calls with their errors, forms, dialogs, lists and times. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -37,7 +37,7 @@ export function Action(props: {
   );
 }
 
-/** A form that sends its values. `tools` stand next to the submit button. */
+/** A form that sends its values. `tools` are shown next to the submit button. */
 export function Form(props: {
   readonly children: ComponentChildren;
   readonly label: string;

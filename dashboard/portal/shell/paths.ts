@@ -1,11 +1,11 @@
 import { root } from "../../shared/root.ts";
 
-/** The session id stays in the address, because the server uses it to set `frame-ancestors`. */
+/** The session id stays in the URL, because the server uses it to set `frame-ancestors`. */
 const sessionId = new URLSearchParams(location.search).get("session");
 
 type Params = Readonly<Record<string, string | null>>;
 
-/** Address of a page of the portal: `portalPath("activity")` is `/portal/activity`. */
+/** Path of a portal page: `portalPath("activity")` returns `/portal/activity`. */
 export function portalPath(page: string, params: Params = {}): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries({ ...params, session: sessionId }))
@@ -19,7 +19,7 @@ export function routePath(page: string): string {
   return `${root.pathname}portal/${page}`;
 }
 
-/** Set by the router. The host may navigate before that, so the first path is kept. */
+/** `go` is set by the router. The host may navigate before that, so until then the last path is stored in `first`. */
 export const routing: { go: (path: string) => void; readonly first: { path: string | null } } = {
   go: (path) => (routing.first.path = path),
   first: { path: null },

@@ -30,7 +30,7 @@ export const entryProblem = signal<"none" | "refused">("none");
 const warningMs = 120_000;
 const renewalMs = 60_000;
 
-/** Remaining time of the session, or 0 when it has ended. */
+/** Remaining time of the session in milliseconds, or 0 when it has ended. */
 export const leftMs = computed(() => {
   const view = session.value;
   if (view === null || view === undefined || isSessionOver.value) return 0;
@@ -46,7 +46,7 @@ export function isHidden(page: string): boolean {
   return session.value?.theme.hide?.some((name) => name === page) === true;
 }
 
-/** Removes the code from the address and redeems it, or waits for a code from the host. */
+/** Removes the code from the URL and redeems it. Without a code, waits for one from the host. */
 export async function enter(): Promise<void> {
   const code = /^#c=([\w-]+)$/.exec(location.hash)?.[1];
   if (code !== undefined) history.replaceState(null, "", location.pathname + location.search);
@@ -129,12 +129,15 @@ export function askForCode(): void {
   tellHost({ type: "posthorn:renew" });
 }
 
-/** Channels belong to the tenant, so a session limited to some endpoints cannot manage them. */
+/**
+ * Whether the session may manage channels. Channels belong to the tenant, so a session limited to some endpoints may
+ * not.
+ */
 export function maySetChannels(): boolean {
   return may("notifications:write") && session.value?.webhook_ids === null && !isHidden("notifications");
 }
 
-/** A message with the noun that the theme of the host uses for endpoints. */
+/** A message that contains the host's noun for endpoints, which its theme sets. */
 export function noun(key: "title.many" | "title.one" | "add" | "empty" | "delete"): string {
   return t(`noun.${session.value?.theme.words ?? "endpoint"}.${key}`);
 }

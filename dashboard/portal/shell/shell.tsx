@@ -21,7 +21,10 @@ import {
   session,
 } from "./session.ts";
 
-/** Light or dark: the choice on this visit, else the theme, the host or the system. The choice is not stored. */
+/**
+ * Light or dark. The user's choice on this visit comes first, then the theme, the host, and the system. The choice is
+ * not stored.
+ */
 const schemes = ["auto", "light", "dark"] as const;
 type Scheme = (typeof schemes)[number];
 
@@ -154,7 +157,7 @@ function Outside(props: {
   );
 }
 
-/** Pages of the navigation, with the beginnings of the paths that belong to them. */
+/** Pages in the navigation, each with the first path segments that belong to it. */
 function pages() {
   const all = [
     { page: "", below: ["endpoints", "add"], title: noun("title.many"), isShown: may("endpoints:read") },

@@ -6,8 +6,8 @@ const height = 28;
 const pointsMin = 24;
 
 /**
- * Small bar chart without axes. `over` is a part of the values, drawn in front of them. Without a label, the chart is
- * hidden from screen readers, because the adjacent text states the same values.
+ * Small bar chart without axes. The values in `over` are a part of `values` and drawn in front of them. Without a
+ * label, the chart is hidden from screen readers, because the adjacent text states the same values.
  */
 export function Sparkline(props: {
   readonly values: readonly (number | null)[];
@@ -37,7 +37,10 @@ export function Sparkline(props: {
   );
 }
 
-/** If there are few points, they are drawn at the end with normal width instead of as wide blocks. */
+/**
+ * Path of the bars. If there are only a few points, they are drawn at the right end with normal width, because wide
+ * bars would look like blocks.
+ */
 function barsPath(values: readonly (number | null)[], highest: number): string {
   const count = Math.max(values.length, pointsMin);
   const step = width / count;
@@ -58,7 +61,7 @@ export interface Share {
   readonly tone: SeriesTone;
 }
 
-/** Counts with bars relative to the largest. */
+/** A list of counts with bars. The largest count has the longest bar. */
 export function ShareBars({ label, shares }: { readonly label: string; readonly shares: readonly Share[] }) {
   const most = shares.reduce((highest, { count }) => Math.max(highest, count), 1);
   return (

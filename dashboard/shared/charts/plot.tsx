@@ -28,7 +28,7 @@ interface View {
 const height = 168;
 const room = { left: 46, right: 6, top: 8, bottom: 22 } as const;
 
-/** Plot of a chart: axes, marks, pointed slot and selected range. */
+/** Plot of a chart: axes, marks, the slot under the pointer, and the selected range. */
 export function Plot(props: PlotProps) {
   const { kind, chart, title, narrow } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -139,7 +139,7 @@ function Unknown({ chart, frame }: View) {
   );
 }
 
-/** First and last slot of the pointed or selected range. */
+/** First and last slot of the selected range. Without a selection, both are the slot under the pointer. */
 function chosenSlots(at: number, chosenFrom: number | null): readonly [number, number] {
   return [Math.min(at, chosenFrom ?? at), Math.max(at, chosenFrom ?? at)];
 }
@@ -368,7 +368,7 @@ function linePath(chart: ChartData, frame: Frame, { values }: ChartSeries): stri
   return parts.join("");
 }
 
-/** Points between two gaps, which a line would not show. */
+/** Points between two gaps, which need a separate mark because a line would not show them. */
 function lonelyPoints(values: readonly (number | null)[]): readonly number[] {
   return values.flatMap((value, at) =>
     value !== null && (values[at - 1] ?? null) === null && (values[at + 1] ?? null) === null ? [at] : [],

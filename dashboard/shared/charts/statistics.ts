@@ -28,7 +28,7 @@ export interface Gauges {
   readonly step_seconds: number;
   readonly from: string;
   readonly to: string;
-  /** Current counters. The points are samples of them. */
+  /** Current counters. The points contain samples of the same counters. */
   readonly now: { readonly at: string; readonly waiting: number; readonly dead_letters: number };
   readonly points: readonly StatisticsPoint[];
 }
@@ -63,7 +63,7 @@ export interface Picked extends Omit<ChartSeries, "values"> {
   readonly valueOf: (point: StatisticsPoint) => number | null;
 }
 
-/** A measure of a point. */
+/** Value of one measure in a point. Null if the point does not contain it. */
 export function measure(point: Readonly<Record<string, unknown>> | undefined, name: string): number | null {
   const value = point?.[name];
   return typeof value === "number" ? value : null;
@@ -74,7 +74,7 @@ export function gaugeMean(point: StatisticsPoint, name: string): number | null {
   return measure((point[name] ?? undefined) as Readonly<Record<string, unknown>> | undefined, "mean");
 }
 
-/** Builds chart data. A slot lasts until the next point, so a day may have 23 hours. */
+/** Builds chart data. A slot lasts until the next point, so a slot of one day may have 23 hours. */
 export function chartOf(
   answer: Pick<Gauges, "from" | "to" | "step_seconds" | "points">,
   picked: readonly Picked[],
@@ -85,7 +85,8 @@ export function chartOf(
     const from = Date.parse(at);
     const next = points[index + 1]?.at;
     const end = next === undefined ? to : Date.parse(next);
-    // A day lasts until the next one, even across clock changes. Shorter points may be followed by gaps.
+    // A slot of one day lasts until the next point, even across clock changes. Shorter slots have a fixed length, so
+    // gaps may follow them.
     const isDay = step_seconds >= 86_400;
     return { from, to: isDay ? end : Math.min(end, from + step_seconds * 1_000), isPartial: partial };
   });
@@ -129,7 +130,7 @@ const durations: readonly Picked[] = [
 
 const nothing = { step_seconds: 60, from: "", to: "" };
 
-/** The only series of an ungrouped response. */
+/** Prepares an ungrouped response, which has only one series, for `chartOf`. */
 function alone(statistics: Statistics): Parameters<typeof chartOf>[0] {
   return { ...nothing, ...statistics, points: statistics.series[0]?.points ?? [] };
 }
@@ -152,7 +153,7 @@ export function outcomesSentence({ series }: Statistics): string {
   return `${[`${requests}: ${share} accepted`, ...rest].join(", ")}.`;
 }
 
-/** Rounded down, so that 100% means all. */
+/** Share of accepted attempts, rounded down so that 100% means all. */
 export function acceptedShare(totals: { readonly accepted: number; readonly attempts: number }): string {
   const { accepted, attempts } = totals;
   if (attempts === 0) return "–";

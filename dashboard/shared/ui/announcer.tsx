@@ -19,7 +19,7 @@ export function announce(text: string): void {
   announcedAt = performance.now();
 }
 
-/** A live region. It must exist before its text changes. */
+/** A live region. It must exist before its text changes, otherwise screen readers do not announce the change. */
 export function Announcer() {
   const text = useSignal("");
   useLayoutEffect(() => {

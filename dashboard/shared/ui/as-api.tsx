@@ -5,7 +5,7 @@ import { CopyButton } from "./copy-button.tsx";
 import { Modal } from "./modal.tsx";
 
 export interface ApiTwin extends Pick<ApiCall, "method" | "path" | "query" | "body" | "bodyText"> {
-  /** Equivalent CLI command without `posthorn`. Null if there is none. */
+  /** Equivalent CLI command without `posthorn`. Null if none exists. */
   readonly cli: ShellText | null;
 }
 
@@ -79,7 +79,7 @@ function fetchOf({ method = "GET", path, query = {}, body, bodyText }: ApiTwin):
     ...(method === "GET" ? [] : [`  method: "${method}",`]),
     `  headers: ${headers},`,
     ...(body === undefined ? [] : [`  body: JSON.stringify(${JSON.stringify(body)}),`]),
-    // An object literal would round numbers.
+    // The text is inserted as a string, because an object literal would round numbers.
     ...(bodyText === undefined ? [] : [`  body: ${JSON.stringify(bodyText)},`]),
     "});",
     "console.log(await response.json());",

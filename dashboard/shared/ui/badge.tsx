@@ -9,7 +9,7 @@ const shapes: Readonly<Record<Tone, string>> = {
   new: "M8 1.5a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13zm0 2.5a4 4 0 1 1 0 8 4 4 0 0 1 0-8z",
 };
 
-/** A state as shape and word. The colour is redundant. */
+/** A state shown by shape and word, so the colour is not needed to tell states apart. */
 export function Badge({ tone, text }: { readonly tone: Tone; readonly text: string }) {
   return (
     <span class={`badge tone-${tone}`}>

@@ -3,7 +3,7 @@ import { announce } from "./announcer.tsx";
 import { copyText } from "./copy-button.tsx";
 import { IconButton, type IconName } from "./icon.tsx";
 
-/** Values of an address parameter. */
+/** Values of a URL parameter. */
 interface CellFilter {
   readonly name: string;
   readonly values: readonly string[];

@@ -18,7 +18,10 @@ export function CopyButton(props: {
   return <IconButton icon={isDone.value ? "check" : "copy"} label={label} onClick={() => void copy()} />;
 }
 
-/** Copies with the clipboard API, which exists only on https and localhost, or with a selected field. */
+/**
+ * Copies text with the clipboard API, which exists only on https and localhost. Elsewhere, copies from a selected
+ * field.
+ */
 export async function copyText(text: string): Promise<void> {
   // Undefined on http, contrary to the types.
   const clipboard = navigator.clipboard as Clipboard | undefined;

@@ -32,7 +32,10 @@ interface TableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
-  /** Set if rows have no links. In that case the frame takes the focus to allow scrolling by keyboard. */
+  /**
+   * Set if rows do not contain links. In that case the frame takes the focus, so that the table can be scrolled with
+   * the keyboard.
+   */
   readonly hasNoLinks?: boolean;
   readonly selection?: Selection | undefined;
   /** Opens a row in the side panel. */
@@ -74,14 +77,17 @@ interface PartProps<Row>
   readonly part: readonly Row[];
   readonly firstRow: number;
   readonly hasNoLinks: boolean;
-  /** "true" or "false" per row, comma-separated for cheap comparison. Null without selection. */
+  /** "true" or "false" for each row, comma-separated so that comparison is cheap. Null if rows cannot be selected. */
   readonly selected: string | null;
   readonly areAllSelected: boolean | null;
   readonly canPeek: boolean;
   readonly peekedKey: string | null;
 }
 
-/** Renders only when its own rows change, not when other parts of the list or the address do. */
+/**
+ * One part of a table. It is rendered only when its own rows change, not when other parts of the list or the URL
+ * change.
+ */
 function TablePart<Row>(props: PartProps<Row>) {
   const { caption, columns, part, keyOf, hasNoLinks, firstRow, selected, areAllSelected } = props;
   const { active, acts, canPeek, peekedKey } = props;
@@ -166,7 +172,7 @@ function SelectAll({ isChecked, toggle }: { readonly isChecked: boolean; readonl
   );
 }
 
-/** Actions of rows. The object is stable, so that unchanged rows do not render. */
+/** Functions for the actions of rows. The object never changes, so unchanged rows are not rendered. */
 interface RowActs {
   readonly activate: (cell: ActiveCell | null) => void;
   readonly peek: (key: string) => void;
@@ -192,16 +198,16 @@ interface RowProps<Row> {
   readonly row: Row;
   readonly rowKey: string;
   readonly columns: readonly Column<Row>[];
-  /** The cell that shows its actions. */
+  /** The cell whose actions are shown. */
   readonly active: ReadonlySignal<ActiveCell | null>;
   readonly acts: RowActs;
-  /** Null without selection. */
+  /** Null if rows cannot be selected. */
   readonly isSelected: boolean | null;
   readonly isPeeked: boolean;
   readonly canPeek: boolean;
 }
 
-/** Renders only when a property or the value computed from the signal changes. */
+/** One row. It is rendered only when a property or the value computed from the signal changes. */
 function TableRow<Row>(props: RowProps<Row>) {
   const { row, rowKey, columns, active, acts, isSelected, isPeeked } = props;
   const at = useComputed(() => (active.value?.key === rowKey ? active.value.title : null)).value;
@@ -263,7 +269,10 @@ function SelectRow({
   );
 }
 
-/** False on links and buttons and after selecting text. A click by keyboard has `detail` 0. */
+/**
+ * Whether a click counts as a click on the row. False on links and buttons, and after text was selected. A click by
+ * keyboard has `detail` 0.
+ */
 function isOnEmptyGround({ target, detail }: MouseEvent): boolean {
   return (
     target instanceof Element &&
@@ -280,7 +289,10 @@ function classOf<Row>({ isFigure = false, isProse = false, needs }: Column<Row>)
 /** Number of the widest letters that fit into a cell. */
 const uncutLengthMax = 17;
 
-/** Truncates cells that may be too long. Not all cells, because each truncated cell slows down rendering. */
+/**
+ * Class that truncates cells that may be too long. Other cells do not get it, because each truncated cell slows down
+ * rendering.
+ */
 function cellClassOf<Row>(column: Column<Row>, value: CellValue | null): string | undefined {
   const isShort = column.value !== undefined && (value === null || value.text.length <= uncutLengthMax);
   const usual = classOf(column);

@@ -147,7 +147,7 @@ export function CheckBox(props: {
   );
 }
 
-/** A checkbox for each value of a list. The list keeps values that are not offered. */
+/** A checkbox for each option. Values in the list that are not among the options are kept. */
 export function CheckBoxes(props: {
   readonly value: Signal<readonly string[]>;
   readonly options: readonly (readonly [value: string, text: ComponentChildren])[];

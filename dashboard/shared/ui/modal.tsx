@@ -50,7 +50,7 @@ function ancestorsOf(element: Element | null): readonly Element[] {
   return parent === null ? [] : [parent, ...ancestorsOf(parent)];
 }
 
-/** Keeps the focus near the removed opener. */
+/** Focuses the first control near the removed opener, unless another element has the focus. */
 function focusFirstIn(place: Element | undefined): void {
   if (document.activeElement !== document.body) return;
   place?.querySelector<HTMLElement>("a[href], button:not(:disabled), input:not(:disabled)")?.focus();

@@ -24,19 +24,19 @@ export function PageHead({
 }
 
 export interface Tab {
-  /** Name in the address. Empty for the first tab. */
+  /** Name in the URL. Empty for the first tab. */
   readonly name: string;
   readonly title: string;
 }
 
-/** Tab in the address, or the first one. */
+/** Tab in the URL. Defaults to the first one. */
 export function useTab(tabs: readonly Tab[]): string {
   const { params } = useAddress();
   const name = params.get("tab") ?? "";
   return tabs.some((tab) => tab.name === name) ? name : (tabs[0]?.name ?? "");
 }
 
-/** Tabs as links, so that each has an address and Back works. */
+/** Tabs as links, so that each tab has a URL and the browser's Back button works. */
 export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly Tab[] }) {
   const { page, params } = useAddress();
   const current = useTab(tabs);

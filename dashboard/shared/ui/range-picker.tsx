@@ -18,11 +18,11 @@ const names: Readonly<Record<string, string>> = {
 };
 
 interface RangePickerProps {
-  /** Default if the address has no range, such as `24h`. Any time if omitted. */
+  /** Default range if the URL contains none, such as `24h`. If omitted, the default is any time. */
   readonly fallback?: string;
 }
 
-/** Time range of the whole page. It is stored in the address as selected, so a relative range stays relative. */
+/** Time range of the whole page. The URL stores the range as it was selected, so a relative range stays relative. */
 export function RangePicker({ fallback = "" }: RangePickerProps) {
   const { params, set } = useAddress();
   const id = useId();
@@ -71,7 +71,7 @@ function chosenText(params: URLSearchParams, fallback: string): string {
   return `${from === null ? "Any time" : shortTime(from)} – ${to === null ? "now" : shortTime(to)}`;
 }
 
-/** Relative times unchanged, others as local time. */
+/** Shows relative times as typed, and other times as local time. */
 function shortTime(text: string): string {
   const time = parseTime(text, now.value);
   return time === null || !/\d{4}/.test(text) ? text : localTime(time, { now: now.value });
@@ -119,7 +119,7 @@ function RangeForm({ close }: { readonly close: () => void }) {
   );
 }
 
-/** Reads the clock only for non-empty text, so that an empty field does not render every second. */
+/** Reads the clock only if the text is not empty, because reading it causes a render every second. */
 function typedTime(text: string): number | null {
   return text.trim() === "" ? null : parseTime(text, now.value);
 }

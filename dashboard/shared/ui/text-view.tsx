@@ -7,7 +7,7 @@ const colouredLengthMax = 200_000;
 
 /**
  * Shows untrusted text: a payload or a response. It is rendered only as text nodes, and JSON keeps its digits, escapes
- * and order. Copying copies the original text.
+ * and order. The copy button copies the original text.
  */
 export function TextView(props: {
   readonly text: string;

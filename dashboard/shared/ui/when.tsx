@@ -24,12 +24,12 @@ interface TimeTextProps {
   readonly titleOf: (unixMs: number) => string;
 }
 
-/** A time in the formats of a page, or a dash. */
+/** A time in the page's format, or a dash for null. */
 export function TimeText({ at, textOf, titleOf }: TimeTextProps) {
   return at === null ? <span class="soft">–</span> : <Time {...{ at, textOf, titleOf }} />;
 }
 
-/** Only the text updates with the clock, because a list has hundreds of times. */
+/** Only the text updates with the clock, because a list can contain hundreds of times. */
 function Time({ at, textOf, titleOf }: TimeTextProps & { readonly at: string }) {
   const { text, title } = useMemo(() => {
     const time = Date.parse(at);

@@ -14,7 +14,7 @@ export interface MoveFrom {
   readonly rows: MoveSource;
   /** The sealed digest key. */
   readonly digestKey: () => Promise<Uint8Array | null>;
-  /** Prevents all processes from using the store; null if a server is running. */
+  /** Prevents all processes from using the store. Resolves to null if a server is still running. */
   readonly stop: () => Promise<Stopped | null>;
   readonly isServed: () => Promise<boolean>;
   /** Records the destination, so that no server starts on the source by mistake; null removes the record. */
@@ -24,7 +24,7 @@ export interface MoveFrom {
 }
 
 export interface Stopped {
-  /** Ends the stop. If the move is not complete, servers may use the store again. */
+  /** Releases a stopped store. If the move is not complete, servers may use the store again. */
   readonly release: (isMoved: boolean) => Promise<void>;
 }
 
@@ -75,7 +75,7 @@ async function openFolderSource(from: string, isLook: boolean): Promise<MoveFrom
   };
 }
 
-/** Opening the store locks the folder and runs crash recovery. */
+/** Opens the store of a data folder, which locks the folder and runs crash recovery. */
 async function stopFolder(dataDir: string): Promise<Stopped | null> {
   const { openSqliteStore } = await import("../../store/sqlite/open.ts");
   try {
@@ -154,7 +154,7 @@ async function countJournal(url: string, masterKeys: () => MasterKeys): Promise<
   }
 }
 
-/** Throws the errors of opening the target, without changing anything. */
+/** Throws any error that opening the target would throw, without changing anything. */
 export async function judgeTarget(to: string, source: string): Promise<void> {
   if (!isPostgres(to)) return;
   const { judgePostgresMoveTarget } = await import("../../store/postgres/move/open-moving.ts");

@@ -57,7 +57,10 @@ export async function runMove(
   }
 }
 
-/** If the target is not empty because the move already completed, reports that. An interrupted move resumes. */
+/**
+ * If the target is not empty because the move already completed, throws an error that says so. An interrupted move is
+ * resumed.
+ */
 async function unlessMoved<Opened>(source: MoveFrom, open: () => Promise<Opened>): Promise<Opened> {
   try {
     return await open();
@@ -78,14 +81,15 @@ export async function reopenMoved(request: Omit<MoveRequest, "to">): Promise<voi
 }
 
 /**
- * Secrets are moved in sealed form, so both ends need the same key. If no key is set, the key of the folder is used.
+ * Returns the master keys of the source. Secrets are moved in sealed form, so both ends need the same key. If no key is
+ * set, the key of the folder is used.
  */
 function masterKeysOf({ from, settings }: Pick<MoveRequest, "from" | "settings">): MasterKeys {
   if (settings.masterKey === null && isPostgres(from)) throw new MissingMasterKeyError();
   return readMasterKeys(settings, dataFolderAt(from), createSystemRandom());
 }
 
-/** Only a data folder contains its own master key, so a database needs the setting. */
+/** Only a data folder contains its own master key, so a source database requires the setting. */
 class MissingMasterKeyError extends Error {
   override readonly name = "KeySettingError";
 

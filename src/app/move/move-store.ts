@@ -238,7 +238,7 @@ async function copyAll(
   return done;
 }
 
-/** Marks the source as moved first, because servers on both stores would deliver everything twice. */
+/** Marks the source as moved first, because servers running on both stores would deliver everything twice. */
 async function finish(from: MoveFrom, to: MoveTo): Promise<void> {
   const digestKey = await from.digestKey();
   if (digestKey !== null) await to.keepDigestKey(digestKey);

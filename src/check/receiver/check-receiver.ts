@@ -24,18 +24,18 @@ export interface CheckReceiverOptions {
   readonly timeoutMs: number;
   /** Size limit of the endless body. */
   readonly endlessBytesMax?: number;
-  /** Replaces the system's name lookup. */
+  /** Replaces the system's DNS lookup. */
   readonly lookup?: LookupFunction;
   /** Called before each rule is checked. */
   readonly trying: (title: string, done: number, of: number) => void;
-  /** Called after each rule was checked. */
+  /** Called after each rule has been checked. */
   readonly found: (finding: Finding) => void;
 }
 
 /**
  * Checks a receiver: sends messages that it must refuse and, if allowed, messages that it must accept, one after the
- * other. Throws a `RangeError` if the secret does not match the profile, and NothingToExamine without a response
- * at the URL.
+ * other. Throws a `RangeError` if the secret does not match the profile, and NothingToExamine if the URL does not
+ * respond.
  */
 export async function checkReceiver(options: CheckReceiverOptions): Promise<readonly Finding[]> {
   const examination = new Examination(options);
@@ -121,7 +121,10 @@ class Examination {
     return { receiver, messages: this.#messages, seen: this.#seen, endlessBytesMax, send, post };
   }
 
-  /** A receiver that hangs on one rule hangs on many, so only the first two requests have a long timeout. */
+  /**
+   * A receiver that hangs on one rule usually hangs on many, so the timeout is shortened once `hungMax` requests have
+   * timed out.
+   */
   #patienceMs(): number {
     const { timeoutMs } = this.#options;
     const answers = this.#seen.map(({ answer }) => answer);
@@ -131,7 +134,7 @@ class Examination {
     return Math.min(timeoutMs, Math.max(patienceMsMin, 3 * slowestMs));
   }
 
-  /** Why a rule cannot be checked with the given options. */
+  /** Why a rule cannot be checked with the given options; null if it can be checked. */
   #obstacle({ sends }: ReceiverCheck): Result | null {
     if (sends !== "forged" && sends !== "valid") return null;
     const { allowValid, receiver } = this.#options;

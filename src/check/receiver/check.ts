@@ -3,9 +3,9 @@ import type { ProbeAnswer, ProbeRequest } from "../probe.ts";
 import type { ReceiverUnderCheck, SampleMessage, SampleMessages } from "./messages.ts";
 
 /**
- * What a rule sends: `nothing_valid` is never processed by a correct receiver; `forged` needs the secret or token to
- * create a message that is almost right; `valid` is a message that a correct receiver may accept, sent only if the
- * caller allows it; `nothing` examines earlier responses.
+ * What a rule sends. `nothing_valid`: a message that a correct receiver never processes. `forged`: an almost valid
+ * message, which can only be created with the secret or token. `valid`: a message that a correct receiver may accept,
+ * sent only if the caller allows it. `nothing`: no request; the rule examines earlier responses.
  */
 export type Sends = "nothing" | "nothing_valid" | "forged" | "valid";
 
@@ -36,7 +36,7 @@ export interface Bench {
   ): Promise<ProbeAnswer>;
 }
 
-/** `204`, `503 (Retry-After: 5)` or the failure. */
+/** Describes a response for findings, such as `204`, `503 (Retry-After: 5)`, or the failure. */
 export function describe(answer: ProbeAnswer): string {
   if (answer.kind === "failure") return answer.message;
   const retryAfter = answer.headers["retry-after"];

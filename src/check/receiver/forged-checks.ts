@@ -160,7 +160,7 @@ function altered({ headers, body }: Posted): Posted {
   return { headers, body: Buffer.from(text.replace(honestWord, "forged")) };
 }
 
-/** Replaces the signed time with the current one, in whichever header contains it. */
+/** Replaces the signed timestamp with the current time, in the header that contains it. */
 function movedTime(message: Posted): Posted | null {
   const now = String(Math.floor(Date.now() / 1000));
   const places = [
@@ -186,11 +186,11 @@ function without(message: Posted, name: string): Posted | null {
 }
 
 interface Forgery extends Omit<Rule, "level"> {
-  /** Null if the scheme does not have this part. */
+  /** Returns the altered message; null if the scheme lacks the element to alter. */
   readonly spoil: (bench: Bench) => Posted | null;
 }
 
-/** A check that sends one altered message and expects a client error. */
+/** Creates a check that sends one altered message and expects a client error. */
 function forged({ spoil, ...rule }: Forgery): ReceiverCheck {
   return {
     ...rule,

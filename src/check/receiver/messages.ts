@@ -54,7 +54,7 @@ export interface ReceiverUnderCheck {
   readonly keyId: string;
   /** The DNS name used to request permission (CloudEvents web hooks, section 4.1.2). */
   readonly origin: string;
-  /** Maximum response time of a message (TS16-14). */
+  /** How quickly the receiver must respond to a message, in milliseconds (TS16-14). */
   readonly promptMs: number;
 }
 
@@ -71,13 +71,18 @@ interface MessageChange {
   readonly eventId?: string;
   /** Bytes that are sent unchanged, regardless of the profile's payload format. */
   readonly raw?: { readonly contentType: string; readonly body: Uint8Array };
-  /** Sending time in Unix milliseconds; defaults to now. */
+  /** When the message is sent, in Unix milliseconds; defaults to now. */
   readonly now?: number;
-  /** Time of the event in Unix milliseconds, which stays the same when the event is sent again; defaults to `now`. */
+  /**
+   * When the event occurred, in Unix milliseconds. It stays the same when the event is sent again; defaults to `now`.
+   */
   readonly occurredAt?: number;
   /** Replaces {@link honestWord} in the body. */
   readonly word?: string;
-  /** `wrong` is a key that the receiver does not have; `rotation` signs with both that key and the right one. */
+  /**
+   * Which keys sign the message. `wrong`: a key that the receiver does not have. `rotation`: both that key and the
+   * right one.
+   */
   readonly keys?: "right" | "wrong" | "rotation";
 }
 
@@ -138,8 +143,8 @@ export class SampleMessages {
   }
 
   /**
-   * The message with an RFC 9421 signature by the right key that covers only method and address; null for other
-   * schemes.
+   * The message with an RFC 9421 signature that is made with the right key but covers only the method and the URL; null
+   * for other schemes.
    */
   withNarrowSignature(message: SampleMessage): SampleMessage | null {
     const input = headerOf(message.headers, "Signature-Input");

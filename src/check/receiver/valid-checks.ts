@@ -27,7 +27,7 @@ export const honestCheck: ReceiverCheck = {
   },
 };
 
-/** Advice for statuses that explain the refusal. */
+/** A hint for a refusal whose status indicates the cause; null for other statuses. */
 function adviceFor(answer: ProbeAnswer): string | null {
   if (hasStatus(answer, 404))
     return "There is nothing at this path: check the URL, including the path of the receiver.";
@@ -201,7 +201,10 @@ export const validChecks: readonly ReceiverCheck[] = [
 
 type Posted = Pick<SampleMessage, "headers" | "body">;
 
-/** A rule about one valid message with an unusual spelling; null if it does not apply to the scheme. */
+/**
+ * Creates a rule about one valid message with an unusual spelling. `message` returns null if the rule does not apply to
+ * the scheme.
+ */
 function accepts({
   message,
   ...rule
@@ -243,7 +246,7 @@ function signsKey(headers: readonly string[]): boolean {
   return headerOf(headers, "Signature-Input")?.includes('"idempotency-key"') === true;
 }
 
-/** Sends the same event again as a sender would: same body and key, new time and signature. */
+/** Sends the same event again as a sender would: with the same body and key, but a new timestamp and signature. */
 async function twice(
   bench: Bench,
   word?: string,
@@ -280,7 +283,7 @@ async function longKey(bench: Bench): Promise<Result> {
   const key = "k".repeat(10_000);
   const sample = messages.make();
   const has = (name: string): boolean => headerOf(sample.headers, name) !== undefined;
-  // The key of a message is its id, which must not change in the other headers either.
+  // The idempotency key of a message is its id. It must not change in the other headers either.
   if (signsKey(sample.headers) && (has("Webhook-ID") || has("X-Webhook-Delivery")))
     return notApplicable("the key is signed");
   const { headers, body } = signsKey(sample.headers) ? messages.make({ eventId: key }) : sample;

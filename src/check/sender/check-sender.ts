@@ -26,7 +26,7 @@ interface SenderServer {
   readonly events: readonly RecordedEvent[];
   /** Requests to the target of the redirect. */
   readonly followed: readonly RecordedRequest[];
-  /** Waits for responses in flight. */
+  /** Closes the server after waiting for the responses in flight. */
   close(): Promise<void>;
 }
 
@@ -37,9 +37,9 @@ const keptBytesMax = 256 * 1024 * 1024;
 const closeWithinMs = 1_000;
 
 /**
- * Responds according to the order of the events: the first one fails once with 503 and Retry-After, the second one is
- * redirected once, everything else is accepted. `arrived` is called after each response was sent. Rejects if the port
- * is not available.
+ * Starts a receiver whose responses depend on the event: the first event fails once with 503 and Retry-After, the
+ * second is redirected once, and all others are accepted. Calls `arrived` after sending each response. Rejects if the
+ * port is not available.
  */
 export async function startSenderServer(port: number, arrived: () => void): Promise<SenderServer> {
   const notebook = new Notebook();
@@ -64,7 +64,7 @@ const overloaded: Answer = { status: 503, retryAfterSeconds };
 const redirected: Answer = { status: 307, retryAfterSeconds: null };
 const tooMuch: Answer = { status: 429, retryAfterSeconds: 60 };
 
-/** Chooses the responses, in the order in which the requests completed. */
+/** Records the requests in the order in which they were completely received, and chooses the response to each. */
 class Notebook {
   readonly events: { readonly requests: RecordedRequest[] }[] = [];
   readonly followed: RecordedRequest[] = [];
@@ -89,7 +89,7 @@ class Notebook {
   }
 }
 
-/** Keyed by the position of an event; only the first request of the event gets the special response. */
+/** Special responses by event position: only the first request of the first and of the second event gets one. */
 const firstAnswers: readonly Answer[] = [overloaded, redirected];
 
 async function receive(incoming: IncomingMessage): Promise<ArrivedRequest> {
@@ -186,7 +186,7 @@ export async function checkSender(options: CheckSenderOptions): Promise<readonly
   return judge(server, options);
 }
 
-/** Whether the first event was retried and the redirected one has a result. */
+/** Whether the first event was retried, and the second one was retried or its redirect was followed. */
 function hasSeenEverything({ events, followed }: SenderServer): boolean {
   const [first, second] = events;
   if (first === undefined || first.requests.length < 2) return false;

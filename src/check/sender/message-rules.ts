@@ -9,7 +9,10 @@ import { failed, notApplicable, passed, type Result, type Rule, skipped } from "
 
 /** Timers of some platforms fire slightly early. */
 const timerMs = 50;
-/** Signed times are whole seconds, so they must differ only between attempts that are further apart than this. */
+/**
+ * Signed timestamps are whole seconds, so two attempts must have different timestamps only if they are further apart
+ * than this.
+ */
 const clockTickMs = 2_000;
 
 /** Rules about a sender's behaviour after a refusal. */
@@ -133,7 +136,7 @@ function retried({ events }: SenderSession, judge: (attempts: Attempts) => Resul
   return judge({ requests, first, second });
 }
 
-/** Allowed difference between sending time and arrival, because clocks differ. */
+/** Maximum difference between a message's timestamp and its arrival, because clocks differ. */
 const clockDifferenceMsMax = 60_000;
 
 /** Rules for every single request. */
@@ -254,7 +257,7 @@ function judgeToken({ profile, requests, bearerToken }: SenderSession): Result {
   return failed(`${wrong.length} of ${requests.length} without ${bearerToken === null ? "a" : "this"} token`);
 }
 
-/** In `Authorization`, or in the query, which CEW-3.2-1 also allows. */
+/** Reads the bearer token from `Authorization`, or from the query, which CEW-3.2-1 also allows. */
 function tokenOf({ headers, path }: RecordedRequest): string | null {
   const [, inHeader] = /^Bearer ([\x21-\x7e]+)$/i.exec(headerText(headers, "authorization") ?? "") ?? [];
   return inHeader ?? new URLSearchParams(path.replace(/^[^?]*/, "")).get("access_token");
@@ -279,7 +282,7 @@ async function judgeSignatures({ verifier, requests }: SenderSession): Promise<R
   for (const request of verifiable) {
     const { method, path: url, body, receivedAt } = request;
     const message = { method, url, body, headers: lookup(request) };
-    // A separate rule checks whether the time is right.
+    // A separate rule checks whether the timestamp is right.
     const nowSeconds = Math.floor((sentAtMs(request) ?? receivedAt) / 1000);
     const result = await verifier.verify(message, { nowSeconds });
     if (result.kind === "rejected") return failed(`${result.cause}: ${result.detail}`);
@@ -299,7 +302,8 @@ function keyFault(value: string | null): string | null {
 }
 
 /**
- * Signatures depend on the scheme, `ce-*` on the content mode; the other headers have their own rules or are optional.
+ * Headers that this rule does not require. Signatures depend on the scheme, and `ce-*` headers on the content mode. The
+ * others have their own rules or are optional.
  */
 const judgedElsewhere: ReadonlySet<HeaderValueSource> = new Set([
   "content_type",
@@ -323,7 +327,7 @@ function lookup({ headers }: RecordedRequest): { get(name: string): string | nul
   return { get: (name) => headerText(headers, name) };
 }
 
-/** A rule that every request must satisfy. */
+/** Creates a rule that every request must satisfy. */
 function everyRequest({
   applies = () => true,
   fault,
@@ -371,9 +375,10 @@ export interface RecordedEvent {
 }
 
 /**
- * The event of which a request is an attempt; undefined if the event is new. The message id decides; without a message
- * id, the key decides. If the message ids differ, the key decides only together with the body, so that a reused key can
- * be distinguished from a message id that changes between attempts. Without id and key, only the body is compared.
+ * Finds the event of which a request is an attempt; undefined if the event is new. Events are matched by message id, or
+ * by key if the message id is missing. If the message ids differ, the same key counts only with the same body. This
+ * distinguishes a reused key from a message id that changes between attempts. If both id and key are missing, only the
+ * body is compared.
  */
 export function eventOf<Event extends RecordedEvent>(
   request: ArrivedRequest,
@@ -397,7 +402,7 @@ function messageIdOf({ headers }: ArrivedRequest): string | null {
   return headerText(headers, "webhook-id") ?? headerText(headers, "ce-id");
 }
 
-/** Read from whichever header contains it. */
+/** Reads the idempotency key from the header that contains it. */
 function keyOf({ headers }: ArrivedRequest): string | null {
   return headerText(headers, "idempotency-key") ?? headerText(headers, "x-idempotency-key");
 }
@@ -408,7 +413,7 @@ function headerText(headers: IncomingHttpHeaders, name: string): string | null {
   return typeof value === "string" ? value : value.join(", ");
 }
 
-/** Sending time in Unix milliseconds, from whichever header contains it. */
+/** Reads the message's timestamp, in Unix milliseconds, from the header that contains it. */
 export function sentAtMs({ headers }: ArrivedRequest): number | null {
   const seconds =
     headerText(headers, "webhook-timestamp") ??

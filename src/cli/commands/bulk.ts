@@ -25,7 +25,7 @@ export function addCircuitOption(command: Command): Command {
   return command.option("--close-circuits", "close open circuits first instead of waiting for them");
 }
 
-/** First counts, then acts only with `--yes`, and shows progress with `--watch`. */
+/** Counts first, acts only if `--yes` is given, and shows progress if `--watch` is given. */
 export async function runBulk(
   call: ClientCall,
   path: string,
@@ -133,7 +133,7 @@ function durationText(seconds: number): string {
   return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
 }
 
-/** Maximum webhooks explained individually. */
+/** Maximum number of webhooks that are explained individually. */
 const explainedMax = 3;
 
 /** Explains that retries wait for inactive webhooks, and that skipped events are not included. */
@@ -156,7 +156,7 @@ async function explainInactive({ client, terminal }: ClientCall, started: Json):
     terminal.note(`${inactive.length - explainedMax} or more other webhooks are not active`);
 }
 
-/** One line that describes the obstacle and names the command that removes it. */
+/** Says in one line why nothing is sent to a webhook, and names the command that changes this. */
 export function inactiveText(id: unknown, status: unknown): string {
   const command = status === "unverified" ? "verify" : "enable";
   return `webhook ${String(id)} is ${String(status)}; nothing is sent until you run: posthorn webhooks ${command} ${String(id)}`;

@@ -38,7 +38,7 @@ function wordsOf({ commands, options, values }: Place): readonly string[] {
   ];
 }
 
-/** Options with a value, so that the value is not mistaken for a command. */
+/** Options that take a value. The completion script skips the value, to avoid mistaking it for a command. */
 function withValue(all: readonly Place[]): readonly string[] {
   const options = all.flatMap((place) => place.options).filter(({ required }) => required);
   return [...new Set(options.flatMap(({ long }) => (long === undefined || long === null ? [] : [long])))];

@@ -44,7 +44,7 @@ export function addConfigCommand(program: Command, invocation: Invocation): void
   });
 }
 
-/** Requested page of the docs. The generators are loaded only here. */
+/** Returns the requested page of the docs. The generators are loaded only when needed. */
 async function pageOf(flags: Flags, program: Command): Promise<string | null> {
   const { docs, commands, profiles, checks, operationalEvents } = flags;
   if (docs === true) return configurationPage();

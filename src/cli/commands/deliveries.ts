@@ -43,7 +43,7 @@ export const deliveryColumns = columns<Json>({
   "CREATED (UTC)": timeIn("created_at"),
 });
 
-/** Columns for lists with several webhooks. */
+/** Columns for lists of deliveries to several webhooks. */
 const columnsOverWebhooks: readonly Column<Json>[] = deliveryColumns.toSpliced(2, 0, {
   title: "WEBHOOK",
   value: (row) => (row["webhook"] as Json | null)?.["url"] ?? row["webhook_id"],
@@ -87,7 +87,7 @@ export function printDelivery(terminal: Terminal, delivery: Json): void {
   for (const row of rows) printTrace(terminal, row);
 }
 
-/** Prints a gate, and the call that resolves it. */
+/** Prints a closed gate and the API call that opens it. */
 function printGate(terminal: Terminal, gate: Json): void {
   const remedy = gate["remedy"] as Json | null;
   const times = ["since", "until"].flatMap((name) =>
@@ -196,7 +196,7 @@ function addSelection(command: Command): Command {
   );
 }
 
-/** Null if no filters are given. */
+/** The filters that were given; null without filters. */
 function filterBody(options: OptionValues): Json | null {
   const { order: _, ...query } = deliveryFilterQuery(options) ?? {};
   const filter = { ...query, ...bodyOf(options, deliveryListFields, deliveryListOptions) };

@@ -199,7 +199,7 @@ function printAddress(terminal: Terminal, address: Json): void {
   else terminal.data(String(address["url"]));
 }
 
-/** Fields as JSON, for resources with fields that have no option. */
+/** Adds a JSON argument, for resources with fields that have no option. */
 function addJsonArgument(command: Command): void {
   command.argument("<json>", 'fields to change, for example {"active":false}');
 }

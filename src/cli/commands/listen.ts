@@ -72,7 +72,7 @@ async function register(order: {
   };
 }
 
-/** The environment variable that applications read. */
+/** The environment variable from which applications read the secret. */
 const secretVariable = "POSTHORN_WEBHOOK_SECRET";
 
 /** Reuses the secret of the last run, so that the application does not need a new one. */
@@ -119,7 +119,7 @@ function exampleType([first = "*"]: readonly string[]): string {
 
 const countMax = 100;
 
-/** Replays the last events of the given types to one webhook, oldest first. */
+/** Replays the most recent events of the given types to one webhook, oldest first. */
 async function replayLast(
   client: ApiClient,
   terminal: Terminal,
@@ -356,7 +356,7 @@ function isRefused(error: unknown): boolean {
   return codeOf(cause) === "ECONNREFUSED";
 }
 
-/** The actual cause of a "fetch failed" error. If several addresses were tried, all causes. */
+/** Returns the actual cause of a "fetch failed" error, or all causes if several addresses were tried. */
 function causeOf(error: unknown): string {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   const seen = cause instanceof AggregateError ? cause.errors : [cause];

@@ -56,7 +56,7 @@ function reportUnhandled({ log }: RunningPosthorn, invocation: Invocation): void
   process.on("unhandledRejection", end);
 }
 
-/** Addresses of the services, without user, password and parameters. */
+/** URLs of the services, without user, password and parameters. */
 function servicesOf({ settings, dataDir }: RunningPosthorn): Readonly<Record<string, string>> {
   const { databaseUrl, queueUrl, redisUrl } = settings;
   if (databaseUrl === null) return { dataDir };

@@ -68,7 +68,7 @@ function withTime(command: Command): Command {
     .option("--until <time>", "end time (default: now)");
 }
 
-/** The mean for amounts, the maximum for worst cases. */
+/** Columns show the mean of amounts, and the maximum of values whose worst case matters. */
 const gaugeColumns: readonly Column<Json>[] = [
   { title: "FROM (UTC)", value: beginning },
   ...(

@@ -66,7 +66,7 @@ async function registered(get: () => Promise<Json>): Promise<Json | null> {
   }
 }
 
-/** Applies `customer.id=42`. The value is parsed as JSON if possible; otherwise it is used as text. */
+/** Applies changes such as `customer.id=42`. A value is parsed as JSON if possible; otherwise it is used as text. */
 function changed(data: Json, changes: readonly string[]): Json {
   return changes.reduce((before, change) => {
     const at = change.indexOf("=");

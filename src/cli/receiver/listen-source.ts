@@ -15,7 +15,7 @@ import type { Permission } from "./verification.ts";
 /** A gateway request, as forwarded to this machine. */
 interface FollowedRequest {
   readonly delivery: ReceivedDelivery;
-  /** The scheme that the gateway verified. */
+  /** The scheme with which the gateway verified the request. */
   readonly scheme: string;
   readonly id: string;
   readonly type: string | null;
@@ -23,7 +23,7 @@ interface FollowedRequest {
 
 const everyMs = 1_000;
 const pageRows = 100;
-/** Maximum pages per poll. Additional requests are reported as missed. */
+/** Maximum number of pages per poll. Additional requests are reported as missed. */
 const pagesMax = 10;
 
 /** Outcomes of authentic requests, whether or not a connection forwarded them. */

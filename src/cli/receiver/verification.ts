@@ -90,7 +90,7 @@ export interface CheckKeys {
 
 /**
  * Verifies with the receiver kit, which is loaded on demand. Throws a UsageError that describes what is wrong with a
- * secret, but never its value.
+ * secret, without revealing the secret.
  */
 export async function createCheck({ secrets, profile, keyId }: CheckKeys): Promise<Check> {
   if (secrets.length === 0) return () => Promise.resolve(null);

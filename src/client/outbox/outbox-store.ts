@@ -7,7 +7,7 @@ export interface OutboxEntry {
   readonly event: string;
   /** Number of claims, including this one. */
   readonly attempts: number;
-  /** Without the query, which may contain private data. */
+  /** When the entry was first claimed, in Unix milliseconds. */
   readonly firstClaimedAt: number;
 }
 
@@ -19,11 +19,12 @@ export interface ParkedEntry {
 }
 
 /**
- * Stores waiting events. `put` belongs to the transaction of the application. The outbox's own statements must run
- * separately and never become part of it.
+ * Stores waiting events. `put` runs in the application's transaction. The outbox's own statements must run separately
+ * and never become part of it.
  *
- * - `claim` returns the oldest entries in the order of `put`, and nothing while another claim holds entries: one process
- *   publishes at a time, and order is preserved. An unfinished claim releases its entries at `leaseUntil`.
+ * - `claim` returns the oldest entries in the order of `put`, or no entries while another claim is active: only one
+ *   process publishes at a time, and order is preserved. If a claim is not finished, its entries are released at
+ *   `leaseUntil`.
  * - `done`, `release` and `park` change only entries that this claim (`token`) still holds.
  */
 export interface OutboxStore<
@@ -34,9 +35,9 @@ export interface OutboxStore<
   claim(token: string, now: number, leaseUntil: number, limit: number): Promise<readonly OutboxEntry[]>;
   /** Removes published entries. */
   done(token: string, ids: readonly string[]): Promise<void>;
-  /** Releases entries, which wait at least until `dueAt`. */
+  /** Releases entries, which can be claimed again from `dueAt` on. */
   release(token: string, ids: readonly string[], dueAt: number): Promise<void>;
-  /** Parks entries that cannot be published unchanged; a person has to decide. */
+  /** Parks entries that cannot be published unchanged. A person then has to requeue or discard them. */
   park(token: string, id: string, parkedAt: number, error: string): Promise<void>;
   /** Counts of waiting and parked entries. */
   counts(): Promise<{ readonly waiting: number; readonly parked: number }>;
@@ -52,7 +53,7 @@ export interface OutboxStore<
 
 export const outboxTable = "posthorn_outbox";
 
-/** A row of both databases; PostgreSQL returns numbers as strings. */
+/** A row as the databases return it; PostgreSQL returns numbers as strings. */
 export interface OutboxRow {
   readonly position: number | string;
   readonly id: string;
@@ -68,7 +69,7 @@ export interface ParkedRow {
   readonly parked_at: number | string;
 }
 
-/** Databases return changed rows in any order. */
+/** Sorts the rows by position, because databases return changed rows in any order. */
 export function entriesOf(rows: readonly OutboxRow[]): readonly OutboxEntry[] {
   return rows
     .toSorted((a, b) => Number(a.position) - Number(b.position))

@@ -28,7 +28,7 @@ const leaseMs = 60_000;
 /** Time limit for all calls of a batch, so that the lease outlives them. */
 const batchMsMax = 40_000;
 const releaseBounds = { delayMsMin: 1_000, delayMsMax: 30_000 };
-/** The server keeps a key for 24 hours. An event whose first attempt was earlier may already be published. */
+/** The server keeps a key for 24 hours. An event that was first sent longer ago may already have been published. */
 const keyLifeMs = 23 * 3_600_000;
 
 /** Transient errors of a single event. All other errors are caused by the event itself. */
@@ -212,9 +212,9 @@ function problemText({ code, detail, errors = [] }: Problem): string {
   return [`${code}: ${detail}`, ...errors.map(({ field, message }) => `${field} ${message}`)].join("; ");
 }
 
-// An outbox stores events in the application's database, in the same transaction as its own data, and publishes them
-// afterwards. If the application crashes in between, the next run publishes them; the server recognises events that it
-// already has by their keys.
+// An outbox stores events in the application's database, in the same transaction as the application's data, and
+// publishes them afterwards. If the application crashes before the events are published, its next run publishes them.
+// The server recognises events that it already has by their keys.
 
 export interface OutboxOptions<Transaction, Put extends void | Promise<void>> {
   readonly client: Pick<Client<never>, "call">;

@@ -57,7 +57,7 @@ function statements(table: string) {
   return {
     put: `INSERT INTO ${table} (id, event) VALUES ($1, $2)`,
     // Two concurrent claims select the same oldest rows. The second claim waits for the first and finds these rows no
-    // longer due, but it misses entries that were stored in between; `giveBack` handles that case.
+    // longer due, but it misses entries that were stored while it waited; `giveBack` handles that case.
     claim: `UPDATE ${table} SET token = $1, due_at = $2, attempts = attempts + 1,
         first_claimed_at = coalesce(first_claimed_at, $3)
       WHERE parked_at IS NULL AND due_at <= $3
@@ -65,9 +65,9 @@ function statements(table: string) {
         AND position IN (SELECT position FROM ${table} WHERE parked_at IS NULL AND due_at <= $3
           ORDER BY position LIMIT $4)
       RETURNING position, id, event, attempts, first_claimed_at`,
-    // A claim returns all its entries if a claim that was committed in the meantime has older ones, or if an older
-    // entry is not due yet, because newer entries must not overtake it. This is a separate statement, because the claim
-    // cannot see other claims that began before it (READ COMMITTED).
+    // A claim gives back all its entries if a claim that was committed in the meantime has older entries, or if an
+    // older entry is not due yet, because newer entries must not overtake older ones. This is a separate statement,
+    // because the claim cannot see other claims that began before it (READ COMMITTED).
     giveBack: `UPDATE ${table} SET token = NULL, due_at = 0, attempts = attempts - 1
       WHERE token = $1 AND EXISTS (SELECT FROM ${table} WHERE parked_at IS NULL AND due_at > $2 AND token IS DISTINCT FROM $1
         AND position < (SELECT max(position) FROM ${table} WHERE token = $1))`,

@@ -6,8 +6,8 @@ import { isIPv4, isIPv6 } from "node:net";
  * An address is either public or belongs to a named class that is refused. IPv6 addresses that carry an IPv4 address
  * are the usual way around such tables. The mapped form is judged as the IPv4 address that the system would connect to.
  * Every other form (NAT64, 6to4, Teredo, ISATAP, compatible, translated) is always refused, because its destination
- * depends on a gateway outside our control. An IPv6 address in no table is public only inside 2000::/3, the one block
- * that IANA assigns.
+ * depends on a gateway outside our control. An IPv6 address that no table contains is public only inside 2000::/3, the
+ * one block that IANA assigns.
  *
  * The tables follow the IANA special-purpose registries, plus one address that is only nominally public: Azure's
  * virtual host (168.63.129.16).
@@ -226,7 +226,7 @@ function parseCidr(cidr: string): Block {
   return { ...ip, prefixBits };
 }
 
-/** The prefix length of a mapped block such as ::ffff:10.0.0.0/104 counts from the IPv6 side. */
+/** The prefix length of a mapped block such as ::ffff:10.0.0.0/104 counts the bits of the IPv6 form. */
 function prefixBitsOf(prefix: string | undefined, address: string, ip: IpAddress): number {
   if (prefix === undefined) return ip.bits;
   const isMapped = ip.bits === 32 && address.includes(":");
@@ -285,7 +285,7 @@ function isLocalName(host: string): boolean {
 }
 
 /**
- * Node appends the port to an IPv6 address without brackets, where it looks like one more group, or like a ninth one.
+ * Node appends the port to an IPv6 address without brackets, so the port looks like one more group, possibly a ninth.
  */
 function addressIn(found: string): string | null {
   if (!found.includes(":")) return found;

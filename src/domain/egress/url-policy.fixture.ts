@@ -4,7 +4,7 @@
  */
 import { type UrlRefusalCode, urlLengthMax } from "./url-policy.ts";
 
-/** [as given, as normalised, hostname]. */
+/** Columns: the given URL, the normalised URL, the hostname. */
 export const acceptedUrls: readonly (readonly [string, string, string])[] = [
   ["https://example.com", "https://example.com/", "example.com"],
   ["https://example.com/hook?a=b&c", "https://example.com/hook?a=b&c", "example.com"],

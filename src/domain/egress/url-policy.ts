@@ -1,8 +1,8 @@
 /**
  * Which URLs may be registered and called (TS16-25, TS16-124, EDS-11.7-2, WDS-168, WDS-169, WDS-171).
  *
- * The text is judged twice. As given, because a parser silently repairs the input (backslashes, tabs, an empty user
- * name); and as parsed, because only the parser knows that `0x7f.1` is 127.0.0.1. Acceptance says nothing about the
+ * The text is judged twice: as given, because a parser silently repairs the input (backslashes, tabs, an empty user
+ * name), and as parsed, because only parsing shows that `0x7f.1` is 127.0.0.1. Acceptance says nothing about the IP
  * addresses that a name resolves to: every address is judged again when connecting.
  */
 import type { AddressPolicy } from "./address-policy.ts";
@@ -108,7 +108,10 @@ function judgeRawText(text: string): UrlRefusal | null {
   return judgeRawAuthority(text.slice(scheme.length + 1));
 }
 
-/** `rest` is the part after `https:`. The parser silently drops empty parts, so they can be detected only here. */
+/**
+ * `rest` is the part of the URL after `https:`. The parser silently drops empty parts, so they can be detected only
+ * here.
+ */
 function judgeRawAuthority(rest: string): UrlRefusal | null {
   if (!rest.startsWith("//")) return refused("unparsable", "two slashes must follow the scheme");
   if (rest.includes("#")) return refused("fragment", "a fragment is not accepted because it is never sent");

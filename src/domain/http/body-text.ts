@@ -5,9 +5,9 @@
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * A body, or its beginning, as human-readable text. The encoding is taken from the byte order mark, then from the
- * charset of the Content-Type, and otherwise guessed from the bytes. Never throws. A character that is truncated at the
- * end is omitted.
+ * Decodes a body, or its beginning, as human-readable text. The encoding is taken from the byte order mark, then from
+ * the charset of the Content-Type, and otherwise guessed from the bytes. Never throws. A character that is truncated at
+ * the end is omitted.
  */
 export function bodyText(bytes: Uint8Array, contentType?: string): string {
   const label = markedCharset(bytes) ?? charsetOf(contentType) ?? unmarkedUtf16(bytes);
@@ -32,7 +32,7 @@ function cutUtf8(bytes: Uint8Array): string | null {
   }
 }
 
-/** Null if the Content-Type names no charset, or an unknown one. */
+/** Null if the Content-Type has no charset or an unknown one. */
 export function charsetOf(contentType: string | undefined): string | null {
   const name =
     contentType === undefined ? undefined : /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(contentType)?.[1];

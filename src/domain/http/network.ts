@@ -2,8 +2,8 @@ import { isIPv6 } from "node:net";
 import { parseAddress } from "../egress/address-policy.ts";
 
 /**
- * The key by which per-address limits count. A provider's customer has a whole /64 of IPv6 addresses and could use a
- * different one for each request. IPv4 addresses count individually, even if a socket shows them as IPv6.
+ * The key for limits per IP address. A provider's customer has a whole /64 of IPv6 addresses and could use a different
+ * one for each request. IPv4 addresses count individually, even if a socket reports them in IPv6 form.
  */
 export function clientNetwork(address: string): string {
   const plain = address.replace(/%.*$/s, "").toLowerCase();

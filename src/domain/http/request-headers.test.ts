@@ -183,7 +183,7 @@ describe("custom headers", () => {
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`X-${index}`, "v"]));
     assert.deepEqual(codes(numbered(32)), []);
     assert.deepEqual(codes(numbered(33)), ["too_many"]);
-    // Four headers. Each name takes 3 bytes, and its separators take 4.
+    // Four headers. Each name has 3 bytes, and each header has 4 bytes of separators.
     const filled = (lastBytes: number) => ({
       "X-1": "v".repeat(2041),
       "X-2": "v".repeat(2041),

@@ -12,11 +12,11 @@ export type RetryAfter =
 const yearMs = 365.25 * 86_400_000;
 /** Far beyond the maximum age of any delivery, so shortening a wait to this value changes nothing. */
 const delayMsMax = 10 * yearMs;
-/** A number that represents a timestamp within this time of now is treated as a timestamp, not as a delay. */
+/** A number that, read as a timestamp, is this close to now is treated as a timestamp, not as a delay. */
 const nearMs = 5 * yearMs;
 /** Units of timestamps since 1970: seconds, milliseconds, microseconds and nanoseconds. */
 const unitsMs = [1_000, 1, 1e-3, 1e-6] as const;
-/** As a delay, this would be more than thirty years. Smaller numbers are always delays. */
+/** As a delay, this value would be more than thirty years. Smaller numbers are always delays. */
 const unixSecondsMin = 1e9;
 
 const none: RetryAfter = { kind: "none" };
@@ -25,9 +25,9 @@ const unparsable: RetryAfter = { kind: "unparsable" };
 /**
  * Parses a raw field value. `now` in Unix ms. Never throws.
  *
- * A missing value, `0` and dates in the past give `none` (Event Delivery Semantics, 9.5). A wait below ten years, which
- * is beyond the maximum age of any delivery, is never shortened. Some receivers send the seconds or milliseconds since
- * 1970 at which to return; as a delay that would be decades.
+ * A missing value, `0` and dates in the past give `none` (Event Delivery Semantics, 9.5). A wait below ten years is
+ * never shortened; ten years exceed the maximum age of any delivery. Some receivers send the seconds or milliseconds
+ * since 1970 at which to return; as a delay, such a number would be decades.
  */
 export function parseRetryAfter(text: string | undefined, now: number): RetryAfter {
   if (text === undefined) return none;

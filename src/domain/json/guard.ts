@@ -13,7 +13,7 @@ export interface JsonBounds {
   /** Maximum number of commas plus opening brackets, which equals the number of values or is slightly higher. */
   readonly valuesMax: number;
   /**
-   * `kept`: the original text is used, so numbers may exceed the range of a double. Without it, such a number would
+   * `kept`: the original text is used, so numbers may exceed the range of a double. Otherwise, such a number would
    * become null in all output that is written from the value.
    */
   readonly hugeNumbers?: "kept";
@@ -62,7 +62,7 @@ export function parseElements(raw: Buffer, bounds: JsonBounds, list: string): un
     const start = membersOf(raw, skipSpace(raw, 0)).get(list)?.start;
     if (start === undefined || raw[start] !== openSquare) throw error;
     const end = endOfJsonValue(raw, start);
-    // The text without the elements. A problem in it refuses the whole text.
+    // The text without the elements. If it has a problem, the whole text is refused.
     const around = Buffer.concat([raw.subarray(0, start), Buffer.from("[]"), raw.subarray(end)]);
     const value = parseJson(around, bounds) as Record<string, unknown>;
     value[list] = elementsOf(raw, start).map((place) => {
@@ -113,7 +113,7 @@ function parse(raw: Buffer, what: string): unknown {
   }
 }
 
-/** Contains only the position, because the engine's message quotes the text, which may contain secrets. */
+/** Contains only the position. The engine's message quotes the text, which may contain secrets. */
 function describeSyntaxError(error: unknown): string {
   const position = /at position (\d+)/.exec(error instanceof Error ? error.message : "")?.[1];
   return position === undefined
@@ -148,8 +148,8 @@ const constructorLength = "constructor".length;
 
 export interface JsonScan {
   /**
-   * `look_closer`: a string may spell a name that pollutes prototypes, or a number may be infinite. No finding implies
-   * that the text is valid.
+   * `look_closer`: a string may spell a name that pollutes prototypes, or a number may be infinite. None of the
+   * findings implies that the text is valid.
    */
   readonly finding: "fine" | "look_closer" | "too_deep" | "too_many";
   /** Number of members of all objects in a valid text, including repeated names. */
@@ -270,7 +270,7 @@ function countNames(value: unknown): number {
 interface Level {
   /** The names found so far; null for an array. */
   readonly names: Set<string> | null;
-  /** The current member, or the index of the current element. */
+  /** The name of the current member, or the index of the current element. */
   at: string | number;
 }
 

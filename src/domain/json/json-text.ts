@@ -28,9 +28,9 @@ export function readJsonText(text: string, bounds: JsonBounds, name: JsonName): 
 }
 
 /**
- * The text without white space between tokens. Keeps everything else, such as the spelling of numbers and escapes, and
- * the order of members. Two texts with the same result are equal, and texts with different numbers never have the same
- * result.
+ * The text without white space between tokens. Everything else is preserved, such as the spelling of numbers and
+ * escapes, and the order of members. Two texts with the same result have equal values, and texts with different numbers
+ * never have the same result.
  */
 export function minified(json: string): string {
   let kept = "";

@@ -36,7 +36,7 @@ export function parseCanonical(text: string): unknown {
  */
 const documents = ["metadata", "filter", "schema", "examples", "data", "message"];
 
-/** A parsed and validated body, with the exact numbers of its documents. */
+/** Returns a parsed and validated body with the exact numbers in its documents. */
 export function withExactDocuments(text: string, body: unknown): unknown {
   if (typeof body !== "object" || body === null || !mayHaveInexact.test(text)) return body;
   const exact = parseLossless(text) as Readonly<Record<string, unknown>>;
@@ -76,7 +76,7 @@ function keepCanonical(_name: string, value: unknown, context?: ReviverContext):
 /** Shorter numbers without an exponent fit a double exactly. The pattern may also match inside strings. */
 const mayHaveInexact = /[\d.]{16}|\d[eE]/;
 
-/** Returns true if the runtime cannot keep digits, too. */
+/** Whether the double represents the number exactly. Also true if the runtime cannot keep digits. */
 function isExact(value: number, source: string): boolean {
   if (native.isRawJSON === undefined) return true;
   return Number.isFinite(value) && canonicalNumber(String(value)) === canonicalNumber(source);
@@ -134,7 +134,7 @@ export function canonicalNumber(text: string): string {
 function canonicalOf(decimal: Decimal, text: string): string {
   const { isNegative, digits, exponent } = decimal;
   if (digits === "") return "0";
-  // Stays distinct from all other texts, even from other spellings of the same number.
+  // The text is returned unchanged, so it differs from all other texts, even from other spellings of the same number.
   if (isBeyondCalculation(decimal)) return text;
   const power = exponent - BigInt(digits.length);
   return `${isNegative ? "-" : ""}${digits}${power === 0n ? "" : `e${power}`}`;
@@ -165,7 +165,7 @@ export function canonicalText(value: RawNumber): string {
 
 /** A whole number with all its digits and no exponent; null for fractions and for longer numbers. */
 export function wholeNumberText(value: number | RawNumber, lengthMax: number): string | null {
-  // The number may have been rounded; this runtime cannot determine that.
+  // The number may have been rounded, which this runtime cannot detect.
   if (typeof value === "number" && !Number.isSafeInteger(value) && native.isRawJSON === undefined)
     return null;
   const { isNegative, digits, exponent } = decimalIn(value);

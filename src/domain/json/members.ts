@@ -54,7 +54,7 @@ export function textOf(json: Uint8Array, { start, end }: Span): string {
   return Buffer.from(json.buffer, json.byteOffset + start, end - start).toString("utf8");
 }
 
-/** The index after the comma that follows a value, or of the bracket that ends the list. */
+/** The index after the comma that follows a value, or the index of the bracket that ends the list. */
 function nextEntry(json: Uint8Array, valueEnd: number): number {
   const index = skipSpace(json, valueEnd);
   return json[index] === comma ? skipSpace(json, index + 1) : index;

@@ -3,8 +3,8 @@ import { standard, standardHeaders } from "./standard.ts";
 
 /**
  * CloudEvents over HTTP web hooks (CEW): permission before the first delivery, a bearer token with each delivery, the
- * granted rate as the limit, and `410` as the end. Outcomes and schedule follow `standard`, because the document does
- * not define them.
+ * granted rate as the limit, and no more deliveries after a `410`. Outcomes and schedule follow `standard`, because the
+ * document does not define them.
  */
 export const cloudEvents: Profile = {
   ...standard,

@@ -14,7 +14,7 @@ function delayMs(attemptCount: number, random: number, retryAfterMs: number | nu
   return nextDelayMs({ schedule, attemptCount, random, category: "server_error", floorsMs, retryAfterMs });
 }
 
-/** The mean over evenly spaced random values, which is the expected delay. */
+/** Mean delay over evenly spaced random values, which approximates the expected delay. */
 function expectedDelayMs(attemptCount: number): number {
   const chances = Array.from({ length: 1_000 }, (_, index) => (index + 0.5) / 1_000);
   return chances.reduce((sum, chance) => sum + delayMs(attemptCount, chance), 0) / chances.length;

@@ -13,8 +13,8 @@ test("the registry finds profiles by exact name, `standard` first", () => {
 
 test("every profile is finite: a valid schedule, a maximum age, a bounded timeout", () => {
   for (const profile of profiles) {
-    // The limit on attempts applies only to owners. To last a day, EDS-9.6-4 with a cap of ten minutes needs more
-    // attempts.
+    // The limit on attempts applies only to schedules that owners set. The schedule of EDS-9.6-4, capped at ten
+    // minutes, needs more attempts to last a day.
     const problems = validateSchedule(profile.schedule).filter(({ field }) => field !== "attemptsMax");
     assert.deepEqual(problems, []);
     assert.ok(attemptsMax(profile.schedule) <= 500);

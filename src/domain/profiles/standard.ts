@@ -113,8 +113,8 @@ export const standard: Profile = {
     retryAfterStatuses: [429, 503],
     categoriesMs: { rate_limit: 60 * secondMs, timeout: 60 * secondMs },
     unansweredMs: 0,
-    // TS16-91 gives no number. Five seconds are enough for a gateway to restart, and equal the first delay of the
-    // schedule.
+    // TS16-91 does not give a number. Five seconds are enough for a gateway to restart, and match the first delay of
+    // the schedule.
     throttleStatusesMs: { 502: 5 * secondMs, 504: 5 * secondMs },
   },
   disable: {
@@ -134,8 +134,8 @@ export const standard: Profile = {
     sleepWindowMs: 30 * secondMs,
     halfOpenMaxCalls: 3,
   },
-  // Statuses caused by the payload. 451 is not in the list: it concerns neither the endpoint's health nor the payload,
-  // but it counts.
+  // Statuses caused by the payload. 451 is not in the list, so it counts as a failure, although it concerns neither the
+  // endpoint's health nor the payload.
   circuitBreakerIgnoresStatuses: [400, 413, 414, 415, 422, 431],
   rateLimit: null,
   signatureSchemes: ["v1a", "v1"],

@@ -2,8 +2,8 @@ import type { Profile } from "../profile.ts";
 import { dayMs, minuteMs, secondMs, standard, standardHeaders, xWebhookHeaders } from "./standard.ts";
 
 /**
- * TS-16a as written: every response other than a 2xx is retried according to the ten-step schedule, 404 and 410 end the
- * webhook only after a day, and an exhausted delivery disables it until its owner enables it again.
+ * TS-16a as written: every response other than a 2xx is retried according to the ten-step schedule, 404 and 410 disable
+ * the webhook only after a day, and an exhausted delivery disables it until its owner enables it again.
  */
 export const ts16a: Profile = {
   ...standard,

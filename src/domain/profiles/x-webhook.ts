@@ -14,8 +14,8 @@ const unknownError = { outcome: "transient", reason: "unknown_error" } as const;
 
 /**
  * "Webhook Delivery System with Retries" as written (WDS): `X-Webhook-*` headers, the eight-field body, five attempts
- * within a minute or two, and no automatic disabling. Its arithmetic is corrected: attempts include the first request,
- * a delivery is exhausted right after the last one, and jitter never exceeds the maximum delay.
+ * within a minute or two, and no automatic disabling. Its arithmetic is corrected: the number of attempts includes the
+ * first request, a delivery is exhausted right after the last one, and jitter never exceeds the maximum delay.
  */
 export const xWebhook: Profile = {
   ...standard,
@@ -47,7 +47,7 @@ export const xWebhook: Profile = {
     },
     fallback: { ...unknownError, category: "protocol" },
     incompleteResponse: "by_status",
-    // Each category has one kind of failure; the error message of an attempt gives details (WDS-127, 128).
+    // All failures of a category have the same reason; the error message of an attempt gives details (WDS-127, 128).
     failures: {
       ...standard.classification.failures,
       network: { outcome: "transient", category: "network", reason: "retryable_network_connection_failed" },

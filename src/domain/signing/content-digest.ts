@@ -12,14 +12,14 @@ export interface ContentDigest {
 }
 
 /**
- * `digests` contains those of known algorithms and is never empty; others are ignored, as the RFC requires. `detail` is
- * a human-readable sentence.
+ * `digests` contains the digests of known algorithms and is never empty. Unknown algorithms are ignored, as the RFC
+ * requires. `detail` is a human-readable sentence.
  */
 export type ParsedContentDigest =
   | { readonly kind: "parsed"; readonly digests: readonly ContentDigest[] }
   | { readonly kind: "malformed"; readonly detail: string };
 
-/** Parses a field value. A known algorithm with a value that is not a digest of its length makes it malformed. */
+/** Parses a field value. It is malformed if the value of a known algorithm is not a digest of the right length. */
 export function parseContentDigest(field: string): ParsedContentDigest {
   const parsed = parseDictionary(field);
   if (parsed.kind === "malformed") return malformed("Content-Digest is not a structured dictionary");

@@ -1,5 +1,6 @@
 /**
- * Creates HTTP Message Signatures (RFC 9421). The RFC leaves these choices to the application (section 1.4). Ours are:
+ * Creates HTTP Message Signatures (RFC 9421). The RFC leaves several choices to the application (section 1.4). Ours
+ * are:
  *
  * - covered: `"@method" "@target-uri" "content-type" "content-digest" "idempotency-key"`, always all five;
  * - parameters: `created`, `keyid`, `alg`, `tag`;
@@ -9,7 +10,7 @@
  * - labels `sig1`, `sig2`, …, one for each key.
  *
  * This is the hot path, so the base is assembled from prepared parts instead of with the general builder in
- * signature-base.ts; a test compares the two.
+ * signature-base.ts. A test compares the results of both.
  */
 import { Buffer } from "node:buffer";
 import { hash, sign as signEd25519 } from "node:crypto";

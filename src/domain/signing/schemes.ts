@@ -3,7 +3,7 @@ import type { SignatureSchemeName } from "../profile.ts";
 /** The kind of key that a scheme signs with: a shared secret (`whsec_`) or an Ed25519 pair (`whsk_`). */
 export type SigningKeyKind = "symmetric" | "ed25519";
 
-/** The key kind of each scheme, so that keys are created, rotated and refused by kind and never by scheme name. */
+/** The key kind of each scheme. Keys are created, rotated and refused by kind, never by scheme name. */
 export const signatureSchemeKeys: Readonly<Record<SignatureSchemeName, SigningKeyKind>> = {
   v1a: "ed25519",
   v1: "symmetric",

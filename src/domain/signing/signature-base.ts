@@ -24,13 +24,13 @@ export interface SignedMessage {
   readonly method?: string;
   /** Absolute, without a fragment: `https://example.com/path?query`. */
   readonly targetUri?: string;
-  /** As in the request line. Defaults to the path and query of `targetUri`. */
+  /** The request target as in the request line. Defaults to the path and query of `targetUri`. */
   readonly requestTarget?: string;
   readonly status?: number;
   /** The values of all lines of a field, by lower-case name; empty if it is absent. */
   readonly fieldLines: (name: string) => readonly string[];
   readonly trailerLines?: (name: string) => readonly string[];
-  /** Indexed by lower-case name. Extends the fields that this module knows; needed for `sf`. */
+  /** Types of fields, by lower-case name, in addition to the field types built into this module. Needed for `sf`. */
   readonly structuredFields?: Readonly<Record<string, StructuredFieldType>>;
 }
 
@@ -305,7 +305,7 @@ function malformed(detail: string): ParsedSignatures {
 // All derived components of section 2.2 are supported (`@method`, `@target-uri`, `@authority`, `@scheme`,
 // `@request-target`, `@path`, `@query`, `@query-param` with `name`, `@status`), and fields with the parameters `sf`,
 // `key`, `bs` and `tr`. `req`, which binds a response to its request, is not supported, because only requests are
-// signed. A component that is unsupported or missing makes the base unavailable, and so the signature invalid.
+// signed. If a component is unsupported or missing, the base cannot be built and the signature is invalid.
 
 type SignatureBase =
   | { readonly kind: "built"; readonly text: string }

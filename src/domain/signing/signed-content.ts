@@ -1,9 +1,9 @@
 /**
  * The bytes to be signed, and their HMAC.
  *
- * A message of ordinary size is written once into one scratch buffer that all keys of all signers share. Nothing here
- * yields in between, so no call can see the bytes of another. The HMAC is two one-shot hashes over prepared pads (RFC
- * 2104), which took 1.1 µs where `createHmac` took 1.9 µs for 1 KiB (Node 26.10). Larger bodies go through `createHmac`
+ * A message of ordinary size is written once into a scratch buffer that all keys of all signers share. The code is
+ * synchronous, so no call can see the bytes of another. The HMAC is two one-shot hashes over prepared pads (RFC 2104),
+ * which took 1.1 µs where `createHmac` took 1.9 µs for 1 KiB (Node 26.10). Larger bodies go through `createHmac`
  * without a copy.
  */
 import { Buffer } from "node:buffer";
@@ -33,7 +33,7 @@ export function placeContent(prefix: string, body: Uint8Array): Content {
   return { kind: "scratch", end: bodyStart + body.length };
 }
 
-/** The content in one piece, as Ed25519 requires because it hashes its input twice. */
+/** The content in one piece. Ed25519 requires this because it hashes its input twice. */
 export function contentBytes(content: Content): Uint8Array {
   if (content.kind === "scratch") return scratch.subarray(blockBytes, content.end);
   return Buffer.concat([Buffer.from(content.prefix, "latin1"), content.body]);

@@ -199,8 +199,8 @@ function parseAsymmetric(encoded: string): SigningKey | InvalidKey {
   }
   const seed = bytes.subarray(0, ed25519KeyBytes);
   const publicKey = publicKeyOfSeed(seed);
-  // If the halves did not match, signatures would use one key and consumers would get a different one, so no signature
-  // could be verified.
+  // If the halves did not match, Posthorn would sign with one key and consumers would get a different one, so no
+  // signature could be verified.
   if (bytes.length > ed25519KeyBytes && !publicKey.equals(bytes.subarray(ed25519KeyBytes))) {
     return invalid("halves_mismatch", "the second 32 bytes are not the public key of the first 32");
   }
@@ -208,7 +208,7 @@ function parseAsymmetric(encoded: string): SigningKey | InvalidKey {
 }
 
 /**
- * Accepts only canonical, padded base64. Other libraries refuse or misread anything else. Each key must have exactly
+ * Accepts only canonical, padded base64. Other libraries refuse or misread other encodings. Each key must have exactly
  * one spelling; otherwise a second spelling would bypass the check that a secret is not used elsewhere (TS16-74).
  */
 function decodeBase64(encoded: string): Decoded {

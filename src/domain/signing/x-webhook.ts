@@ -2,8 +2,8 @@
  * `X-Webhook-Signature: t=<unix seconds>,v1=<hex>[,v1=<hex>]` (WDS-153 to 155): HMAC-SHA256 over `{t}.{raw body}`.
  *
  * The document does not define the signed text, the key bytes or the encoding. Posthorn follows the widely used header
- * of this form: the key is the UTF-8 text of the whole secret as its owner sees it, including the prefix, and the
- * digest is lower-case hex. Any library for that header verifies our signatures.
+ * with this syntax: the key is the UTF-8 text of the whole secret as its owner sees it, including the prefix, and the
+ * digest is lower-case hex. Any library that supports that header can verify our signatures.
  */
 import { Buffer } from "node:buffer";
 import { type Content, placeContent, prepareMac } from "./signed-content.ts";

@@ -32,7 +32,7 @@ export class VarintReader {
   }
 
   read(): number {
-    // Fast path: most numbers fit into one byte.
+    // Fast path, because most numbers fit into one byte.
     const first = this.#bytes[this.#at];
     if (first !== undefined && first < 128) {
       this.#at += 1;
@@ -50,8 +50,8 @@ export class VarintReader {
 }
 
 /**
- * Facts as they are stored with the rows that caused them, until their buckets are written. Names are replaced by the
- * numbers that the store assigns to them.
+ * Encodes facts for storage with the rows that caused them; they are stored until their buckets are written. Names are
+ * replaced by the numbers that the store assigns to them.
  */
 export function packFacts<Name>(facts: readonly Fact<Name>[], numberOf: (name: Name) => number): Uint8Array {
   const writer = new VarintWriter();
@@ -117,8 +117,8 @@ export class Counts {
   }
 
   /**
-   * The stored form: pairs of key difference and count, in key order. Status codes beyond the most frequent share one
-   * key, so that rows stay small even if a receiver returns every possible status.
+   * The stored form: pairs of key difference and count, in key order. Only the most frequent status codes have their
+   * own keys; all others share one, so that rows stay small even if a receiver returns every possible status.
    */
   pack(): Uint8Array {
     const writer = new VarintWriter();

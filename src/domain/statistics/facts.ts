@@ -7,9 +7,9 @@ import { type FailureCategory, type Outcome, failureCategories } from "../classi
 const distributionSpan = 1_000;
 
 /**
- * Distributions of durations. Each class is a fifth longer than the one before, so a value read from a class is off by
- * no more than a tenth, and class counts add up over buckets, webhooks and processes. The first class is everything
- * below a millisecond.
+ * Distributions of durations. Each class is a fifth longer than the one before, so a value derived from a class is off
+ * by no more than a tenth. Class counts can be added across buckets, webhooks and processes. The first class is
+ * everything below a millisecond.
  */
 const growth = 1.2;
 const logOfGrowth = Math.log(growth);
@@ -26,7 +26,8 @@ export function timeAt(place: number): number {
 }
 
 /**
- * The duration below which the given share of values lies (nearest rank), in milliseconds; null if nothing was counted.
+ * The duration below which the given share of values lies (nearest rank), in milliseconds; null if nothing has been
+ * counted.
  */
 export function percentile(counts: Counts, name: DistributionName, share: number): number | null {
   const from = keys[name];
@@ -74,7 +75,7 @@ interface SettledFacts {
   readonly attempt: AttemptRecord | null;
   readonly settledAt: number;
   readonly bytes: number;
-  /** The delivery had already ended, and its end was already counted. */
+  /** Whether the delivery had already ended. Its end has then been counted before. */
   readonly isLate: boolean;
 }
 
@@ -183,7 +184,7 @@ export const keys = {
   accepted: 1,
   transient: 2,
   terminal: 3,
-  /** Whether the receiver processed the request is unknown; counted in addition to the outcome. */
+  /** Whether it is unknown if the receiver processed the request. Counted in addition to the outcome. */
   unknown: 4,
   success: 5,
   exhausted: 6,

@@ -7,7 +7,7 @@ function reading(known: Partial<Record<GaugeName, number>>): GaugeReading {
   return Object.fromEntries(all) as GaugeReading;
 }
 
-/** The readings of one process, one per second from a start time. */
+/** Readings of one process, one per second, starting at the given time. */
 function ran(from: number, values: readonly number[]) {
   return values
     .map((value, index) => spanOf(reading({ in_flight: value, waiting_high: value }), from + index * 1_000))

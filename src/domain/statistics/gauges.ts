@@ -1,4 +1,4 @@
-/** Number of random bytes in a writer's number, which make it unique among processes. */
+/** Number of random bytes in a writer's number, which make the number unique among processes. */
 export const writerBytes = 6;
 
 /** The number that identifies the writer of statistics rows, in a range that both stores support. */
@@ -6,8 +6,8 @@ export function writerOf(bytes: Uint8Array): number {
   return bytes.reduce((number, byte) => number * 256 + byte, 1);
 }
 
-// Gauges of processes: how much is waiting or in flight, and how late it is. They describe the current moment and are
-// not counts.
+// Gauges of processes: how many deliveries are waiting or in flight, and how late they are. They describe the current
+// moment and are not counts.
 
 /** Every process reads these values from the store, so those of any single process are sufficient. */
 const storeGauges = ["waiting_high", "waiting_normal", "waiting_low", "dead_letters"] as const;
@@ -75,7 +75,10 @@ export function joinedSpans(one: GaugeSpan, other: GaugeSpan): GaugeSpan {
   };
 }
 
-/** Summarises several processes, or one that was restarted, with one span for each. Null if no span has a value. */
+/**
+ * Summarises several processes, or a process that was restarted, from one span for each run. Null if no span has a
+ * value.
+ */
 export function summaryOf(name: GaugeName, spans: readonly GaugeSpan[]): GaugeSummary | null {
   const knowing = spans.filter(({ readings }) => readings[name] !== undefined);
   if (knowing.length === 0) return null;
@@ -110,12 +113,12 @@ function meanOf({ readings }: GaugeSpan, name: GaugeName): number {
   return sum / count;
 }
 
-/** A single reading also needs a duration, or it would not count. */
+/** Adds 1 ms, because a span with a single reading would otherwise have no length and would not count. */
 function lengthOf({ from, to }: Pick<GaugeSpan, "from" | "to">): number {
   return to - from + 1;
 }
 
-/** The time in which at least one of the processes ran. */
+/** Total time during which at least one of the processes ran. */
 function coveredLength(spans: readonly GaugeSpan[]): number {
   let length = 0;
   let until = Number.NEGATIVE_INFINITY;

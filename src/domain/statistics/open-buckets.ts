@@ -12,7 +12,7 @@ export interface BucketRow {
   readonly tenant: string | null;
   /** Null for totals of the whole tenant. */
   readonly subject: string | null;
-  /** Distinguishes the rows of a minute that began again because the clock was set back. */
+  /** Distinguishes the rows of a minute that was counted again because the clock was set back. */
   readonly part: number;
   /** The number of the last commit whose counts are included. */
   readonly countedTo: number;
@@ -20,7 +20,10 @@ export interface BucketRow {
 }
 
 interface OpenBucket extends Omit<BucketRow, "countedTo" | "counts"> {
-  /** The bucket that contains this one: its tenant's, then that of all tenants; null for the latter. */
+  /**
+   * The wider bucket that includes this one: the bucket of its tenant, then the bucket of all tenants. Null for the
+   * latter.
+   */
   readonly within: OpenBucket | null;
   readonly counts: Counts;
   /** When the first unwritten count was added, according to the wall clock. */
@@ -37,15 +40,16 @@ interface OpenMinute {
 }
 
 /**
- * Buckets of the current minute, and earlier ones that are not written yet. Counts committed facts, and selects the
- * rows to write: the longest unwritten first, each once per second, and those of a past minute immediately.
+ * Buckets of the current minute, and earlier buckets that have not been written yet. Counts committed facts, and
+ * selects the rows to write: the row that has been unwritten longest first, each row once per second, and rows of a
+ * past minute immediately.
  *
- * Commits are numbered. A fact is counted after its commit. The store keeps it until every bucket that counts it was
- * written with `countedTo` at or above that number.
+ * Commits are numbered. A fact is counted after its commit. The store keeps the fact until every bucket that counts it
+ * has been written with `countedTo` at or above that number.
  */
 export class OpenBuckets {
   readonly #minutes = new Map<number, OpenMinute>();
-  /** In the order in which the buckets began to differ from their written rows. */
+  /** Sorted by when the buckets began to differ from their written rows. */
   readonly #unwritten = new Set<OpenBucket>();
   readonly #typesPerTenantMax: number;
   #lastCommit = 0;
@@ -94,7 +98,7 @@ export class OpenBuckets {
     return rows;
   }
 
-  /** All unwritten rows, including recent ones. For shutdown. */
+  /** Returns all unwritten rows, including recent ones. Used for shutdown. */
   takeAll(limit: number): readonly BucketRow[] {
     const taken = [...this.#unwritten].slice(0, limit);
     for (const bucket of taken) this.#unwritten.delete(bucket);
@@ -115,7 +119,7 @@ export class OpenBuckets {
     for (const bucket of younger) this.#unwritten.add(bucket);
   }
 
-  /** The number of the last commit up to which every bucket is written. */
+  /** The number of the last commit whose counts have been written in every bucket. */
   get writtenTo(): number {
     const [oldest] = this.#unwritten;
     return oldest === undefined ? this.#lastCommit : oldest.unwrittenFrom - 1;
@@ -198,5 +202,5 @@ function nameOf(kind: FactKind, tenant: string | null, subject: string | null): 
 /** Not a valid event type, so it cannot collide with one. */
 export const otherTypes = "*";
 const writtenEveryMs = 1_000;
-/** A commit happens later than the times of its facts. */
+/** The time of a commit is later than the times of its facts. */
 const lateMs = 30_000;

@@ -1,7 +1,7 @@
 import { placeOf, timeAt } from "../statistics/facts.ts";
 import { sampledFlag, type TraceContext } from "./trace-context.ts";
 
-/** Finds the attempts of one webhook that are slower than nearly all others. The weight of old times decreases. */
+/** Finds the attempts of one webhook that are slower than nearly all others. Older durations have less weight. */
 export class SlowTimes {
   readonly #counts: number[] = [];
   #asked = 0;
@@ -10,8 +10,8 @@ export class SlowTimes {
   #slowerThanMs = Number.POSITIVE_INFINITY;
 
   /**
-   * Whether this time is slow compared with the earlier ones. Only every eighth time is recorded, which is sufficient
-   * and costs less.
+   * Whether this duration is slow compared with the earlier ones. Only every eighth duration is recorded, which is
+   * sufficient and costs less.
    */
   isSlow(ms: number): boolean {
     const slow = ms > this.#slowerThanMs;
@@ -34,7 +34,7 @@ export class SlowTimes {
     for (const [place, count = 0] of this.#counts.entries()) {
       below += count;
       if (below < this.#all * share) continue;
-      // The upper end of the class, because all times in the class belong to the faster attempts.
+      // The upper end of the class, because all durations in the class belong to the faster attempts.
       this.#slowerThanMs = timeAt(place + 1);
       break;
     }
@@ -80,7 +80,7 @@ export function keptByEvent(
 const shareDigits = 8;
 const shareEnd = 16 ** shareDigits;
 
-/** The end of a UUID, because it is random. */
+/** Whether the end of an ID sorts below the bound. The end of a UUID is random. */
 function isBelow(id: string, { endsBelow: bound }: Pick<TraceSampling, "endsBelow">): boolean {
   const start = id.length - shareDigits;
   for (let at = 0; at < bound.length; at += 1) {

@@ -12,9 +12,9 @@ export interface TraceContext {
   readonly state: string | null;
 }
 
-/** The flag that the publisher records its trace. */
+/** The flag that states that the publisher records its trace. */
 export const sampledFlag = 1;
-/** The flag that the trace ID is random enough for sampling (level 2 of the specification). */
+/** The flag that states that the trace ID is random enough for sampling (level 2 of the specification). */
 export const randomFlag = 2;
 
 export const traceStateLengthMax = 512;

@@ -25,7 +25,7 @@ export interface NotedAnswer {
   readonly retryAfter: { readonly value: string; readonly means: RetryAfter } | undefined;
   /** The state of the delivery after the attempt. */
   readonly progress: DeliveryProgress;
-  /** The time from which `Retry-After` counts. */
+  /** The timestamp from which `Retry-After` counts. */
   readonly now: number;
 }
 
@@ -51,7 +51,10 @@ function retryAfterNote({ retryAfter, progress, now }: NotedAnswer): RetryAfterN
   return { value: shown, effect: decided ? "lower_bound" : "none" };
 }
 
-/** The gates that held the delivery after it was due. The rest of the wait was for a request slot or for its turn. */
+/**
+ * Gate periods that held the delivery after its due time. The remaining wait was for a request slot or for its turn in
+ * the lane.
+ */
 export function waitsOf({ delivery, endpoint, lane, startedAt }: Flight): readonly DeliveryWait[] {
   const { dueAt, createdAt } = delivery.progress;
   const since = Math.max(dueAt, createdAt);
@@ -96,7 +99,7 @@ function attemptTrace(flight: Flight, verdict: Verdict, result: TransportResult)
   });
 }
 
-/** No request was sent, or the sender thread exited. */
+/** Recorded if no request was sent or the sender thread exited. */
 const untraced: WireTrace = {
   httpVersion: null,
   peerAddress: null,
@@ -145,7 +148,7 @@ export function statusOf(result: TransportResult): number | null {
   return result.observation.kind === "response" ? result.observation.status : null;
 }
 
-/** No request was sent. This counts as a failed attempt, so that the delivery eventually ends. */
+/** The result of an attempt that sent no request. It counts as failed, so that the delivery eventually ends. */
 export function notSent(errorMessage: string): TransportResult {
   return {
     observation: { kind: "failure", category: "network", requestSent: false },

@@ -79,7 +79,8 @@ export class Flights {
   }
 
   /**
-   * The grace time is over: deliveries in flight are released without being settled and will be sent again (WDS-196).
+   * Called when the grace time is over. Releases the deliveries in flight without settling them; they will be sent
+   * again (WDS-196).
    */
   abandon(): readonly Lease[] {
     const leases = [...this.#open.values()].map((flight) => flight.delivery.lease);
@@ -90,15 +91,14 @@ export class Flights {
 }
 
 /**
- * Whether a delivery may be sent to a webhook. `foreign`: it is stored for a webhook whose tenant is not that of its
- * event. `unclear`: the stored data contradicts the state of this process, which may be outdated.
+ * Whether a delivery may be sent to the webhook. `foreign`: the event and the stored webhook belong to different
+ * tenants. `unclear`: the stored data contradicts the state of this process, which may be outdated.
  */
 type Addressee = "right" | "foreign" | "unclear";
 
 /**
- * Compares the tenants of a delivery, its event and its webhook. The stored values are read from separate rows, and
- * the webhook is the one whose URL and keys are used for the request, so a wrong lane or a wrong ID cannot match
- * both.
+ * Compares the tenants of a delivery, its event and its webhook. The stored values come from separate rows. The webhook
+ * is the one that provides the URL and the keys of the request. So a wrong lane or a wrong ID cannot match both.
  */
 function addresseeOf(
   delivery: Pick<ClaimedDelivery, "webhookId" | "webhookTenantId" | "tenantId">,
@@ -138,7 +138,7 @@ export class Attempts {
     this.#shortages = shortages;
   }
 
-  /** Never calls back into the dispatcher synchronously. */
+  /** Starts the attempt. Never calls back into the dispatcher synchronously. */
   start(flight: Flight): void {
     this.#flights.add(flight);
     this.#send(flight)
@@ -154,7 +154,7 @@ export class Attempts {
       if (token.kind === "failed") return { ...notSent(token.detail), ...shortageIn(token) };
       flight.accessToken = token.accessToken;
     }
-    // An attempt without a token does not wait here, so the whole message, including its time, follows from stored
+    // An attempt without a token does not wait here, so the whole message, including its timestamp, follows from stored
     // data.
     const request = buildRequest(flight, tokens === null ? flight.startedAt : clock.now());
     return typeof request === "string" ? request : transport.send(request);
@@ -205,7 +205,7 @@ export interface Flight {
   readonly lane: Lane;
   readonly endpoint: Endpoint;
   readonly startedAt: number;
-  /** The webhook as it was at the start. */
+  /** The webhook as it was when the attempt started. */
   readonly webhook: Webhook;
   /** The lease of the probe if the circuit is half open. */
   readonly probe: number | null;
@@ -227,11 +227,13 @@ export interface Place {
   readonly isCautious: boolean;
   /** Null while the request is active. */
   waiting: WaitingSlot | null;
-  /** Whether the request is older than five seconds. */
+  /** Whether the request has been in flight for more than five seconds. */
   hasHung: boolean;
 }
 
-/** Receives the ends of flights. Implemented by the dispatcher, which created them and decides what to send next. */
+/**
+ * Receives the ends of flights. Implemented by the dispatcher, which created the flights and decides what to send next.
+ */
 export interface FlightListener {
   /**
    * The request has ended, and its request slot is free. Called before settling. `isResponse`: whether the receiver
@@ -240,16 +242,19 @@ export interface FlightListener {
   answered(flight: Flight, pace: Pace, isResponse: boolean): void;
   /** The settlement is committed, or the lease was lost; `retryAt` is null if no attempt follows. */
   settled(flight: Flight, retryAt: number | null): void;
-  /** The settlement was not written: the current lease owner decides. Without an owner, the lease expires. */
+  /**
+   * The settlement was not written. The current lease owner decides how the delivery continues; without an owner, its
+   * lease expires.
+   */
   lost(flight: Pick<Flight, "lane">): void;
   /** A delivery was settled without a request. */
   dropped(lane: Lane): void;
   /**
-   * No request was sent, and the receiver is not the cause. The delivery is released, and its endpoint pauses until the
-   * given time.
+   * No request was sent, for a reason that does not concern the receiver. The delivery is released, and its endpoint
+   * pauses until the given time.
    */
   postponed(flight: Flight, until: number): void;
-  /** Requests can be sent again. */
+  /** Called when requests can be sent again. */
   schedulePump(): void;
 }
 
@@ -271,7 +276,10 @@ export interface RenderedFrom {
   readonly attempt: AttemptRecord;
 }
 
-/** The body and the times come from the event and the attempt; the rest comes from the current webhook. */
+/**
+ * Rebuilds the request of an attempt. The body and the timestamps come from the event and the attempt; the rest comes
+ * from the current webhook.
+ */
 export function renderRequest(from: RenderedFrom): RenderedRequest {
   const { config, delivery, event, attempt } = from;
   if (!config.canSign) throw new PosthornError("conflict", noKey);

@@ -24,8 +24,8 @@ export interface SettledAttempt {
 }
 
 /**
- * Creates the spans of events, only after the outcome is known and only if they are kept. Other events cost one check
- * of their ID and one duration sample.
+ * Creates the spans of events. Waits until the outcome is known, and creates only spans that are kept. For all other
+ * events, the cost is one check of the ID and one duration sample.
  */
 export class EventSpans {
   readonly #tracer: Tracer;
@@ -40,14 +40,14 @@ export class EventSpans {
     this.#clock = clock;
   }
 
-  /** Called when an event was committed. */
+  /** Creates the publish span if it is kept. Called when an event was committed. */
   published(event: NewEvent, deliveries: number): void {
     const kept = keptByEvent(event.id, event.trace, this.#tracer.sampling);
     if (kept === null) return;
     this.#tracer.ended(publishSpan({ ...event, endedAt: this.#clock.now(), deliveries }, kept));
   }
 
-  /** Called when an attempt was settled. */
+  /** Creates the span of an attempt if it is kept. Called when the attempt was settled. */
   attempted(flight: Flight, ended: SettledAttempt): void {
     const { delivery, endpoint } = flight;
     const isSlow = this.#isSlow(endpoint, ended);
@@ -56,7 +56,7 @@ export class EventSpans {
     if (kept === null && !failed && !isSlow) return;
     const because = kept ?? this.#keptByTrouble(failed);
     if (because === null) return;
-    // No publish span was exported yet, because the event is only worth tracing since this attempt.
+    // No publish span was exported yet, because this attempt is the first reason to trace the event.
     if (kept === null && this.#publishedFor.isNew(delivery.eventId)) {
       const { createdAt } = delivery.progress;
       const event = { ...delivery, id: delivery.eventId, createdAt, priority: delivery.eventPriority };
@@ -84,7 +84,9 @@ export class EventSpans {
   }
 }
 
-/** Limit for failed and slow attempts that are kept; an outage would otherwise flood the collector. */
+/**
+ * Maximum number of failed and slow attempts per second that are kept; an outage would otherwise flood the collector.
+ */
 const troublePerSecondMax = 50;
 
 /** The IDs of the last few hundred events. */
@@ -199,7 +201,7 @@ function addressAttributes(host: string): Attributes {
   return { "server.address": host.slice(0, port), "server.port": Number(host.slice(port + 1)) };
 }
 
-/** The response status if there is one, as the conventions require. */
+/** The status of the response, as the conventions require, or the category of the failure if there was no response. */
 function errorType(result: TransportResult, category: string | null | undefined): string {
   const status = statusOf(result);
   return status === null ? (category ?? "other") : String(status);

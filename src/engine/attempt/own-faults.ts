@@ -37,7 +37,7 @@ export class Shortages {
     return this.#last.shortage;
   }
 
-  /** Called when the request of a flight could not be sent. */
+  /** Handles a request that could not be sent because of a shortage. */
   met(flight: Flight, shortage: Shortage): void {
     const { clock, telemetry } = this.#context;
     this.#last = { shortage, atMs: clock.monotonicMs() };
@@ -81,7 +81,7 @@ const shownMs = 60_000;
  */
 export class OwnFaults {
   readonly #context: Pick<EngineContext, "clock" | "telemetry">;
-  /** By kind of error: when it was last logged, and how often it has occurred since. */
+  /** By kind of error: when it was last logged, and how many errors were not logged since. */
   readonly #kinds = new Map<string, { loggedAtMs: number; unlogged: number }>();
 
   constructor(context: Pick<EngineContext, "clock" | "telemetry">) {

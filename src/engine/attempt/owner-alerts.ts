@@ -73,7 +73,7 @@ export class OwnerAlerts {
     );
   }
 
-  /** Reports a dead letter; only the first of each hour is reported. */
+  /** Reports a dead letter. Only the first of each webhook and hour is reported. */
   exhausted({ webhook }: Endpoint, delivery: ClaimedDelivery, progress: DeliveryProgress): void {
     // A tenant must not be notified of another tenant's delivery.
     if (delivery.tenantId !== webhook.tenantId) return;
@@ -93,7 +93,8 @@ export class OwnerAlerts {
 }
 
 /**
- * For a delivery that became too old while it waited. The key contains the hour, so the event is sent once per hour.
+ * The operational event for a delivery that expired while it waited. The key contains the hour, so the event is sent
+ * once per hour.
  */
 export function expiredEvent(webhook: Webhook, delivery: ExpiredDelivery, now: number): OperationalEvent {
   return exhaustedEvent(webhook, delivery, endings.expired.reason, now);

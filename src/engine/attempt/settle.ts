@@ -35,7 +35,10 @@ import type { Flight, FlightListener } from "./attempts.ts";
 import type { OwnFaults } from "./own-faults.ts";
 import type { OwnerAlerts } from "./owner-alerts.ts";
 
-/** Log field for deliveries whose event was published within a trace, with the name that log stores expect. */
+/**
+ * Log field with the trace ID of deliveries whose event was published within a trace. Uses the name that log stores
+ * expect.
+ */
 function traceFields({ trace }: Pick<ClaimedDelivery, "trace">): LogFields {
   return trace === null ? {} : { trace_id: trace.traceId };
 }
@@ -51,7 +54,7 @@ export interface SettleOptions {
   readonly lifecycle: WebhookLifecycle;
   readonly ownerAlerts: OwnerAlerts;
   readonly ownFaults: Pick<OwnFaults, "met">;
-  /** Publishes endpoint state for other processes; null if there are none. */
+  /** Publishes endpoint state for other processes; null if this is the only process. */
   readonly notes: OwnerNotes | null;
   /** Null if traces are not collected. */
   readonly spans: EventSpans | null;
@@ -139,9 +142,9 @@ export class Settler {
   }
 
   /**
-   * No request was sent because the event and the webhook belong to different tenants. If they are stored that way, the
-   * delivery ends. If only this process sees the difference, the delivery keeps its lease until it expires, and the
-   * next process that claims it checks again.
+   * Called if no request was sent because the event and the webhook belong to different tenants. If the store confirms
+   * this, the delivery ends. If only this process sees the difference, the delivery keeps its lease until it expires,
+   * and the next process that claims it checks again.
    */
   stopped(flight: Flight, addressee: "foreign" | "unclear"): void {
     const { delivery, endpoint } = flight;
@@ -170,8 +173,9 @@ export class Settler {
   }
 
   /**
-   * The request could not be built or passed to the network. This is a bug in this program, so the delivery ends with a
-   * reason that says so. The circuit, the limits, the attempts and the owner's notifications are unchanged.
+   * Called if the request could not be built or passed to the network. This is a bug in this program, so the delivery
+   * ends with a reason that says so. The circuit, the limits and the attempts are unchanged, and the owner is not
+   * notified.
    */
   notComposed(flight: Flight, error: Error): void {
     const { delivery, endpoint } = flight;
@@ -214,8 +218,7 @@ export class Settler {
       { verdict, statusCode, now, exhausted: exhaustedOf(attempt.progress) },
       endpoint.policy.disable,
     );
-    // Each failure is written immediately. Successes are written later, but the end of a series of failures must not
-    // wait for that.
+    // Failures are written immediately and successes later, except for the success that ends a series of failures.
     if (endpoint.attempted(verdict.outcome !== "accepted")) this.#options.states.changed(endpoint);
     if (decision !== null) this.#options.lifecycle.decided(endpoint, decision);
     if (verdict.outcome !== "accepted") this.#alertOwner(flight, attempt);
@@ -283,7 +286,9 @@ export class Settler {
     });
   }
 
-  /** Settles a request that was sent or stopped. Its lane is settling until the result is written. */
+  /**
+   * Builds the report on a request that was sent or stopped. Its lane counts as settling until the report is written.
+   */
   #reportOn(flight: Flight, decided: Omit<Report, "endpoint" | "isAwaited" | "done">): Report {
     const { endpoint, lane } = flight;
     lane.settlementBegan();
@@ -315,8 +320,8 @@ export class Settler {
   }
 
   /**
-   * The delivery was ended elsewhere while it was in flight, without losing its lease. Decide again from its current
-   * state.
+   * Called if the delivery was ended elsewhere while it was in flight, without losing its lease. Applies the result to
+   * the current stored state.
    */
   #reportLate(delivery: ClaimedDelivery, report: Report, ended: DeliveryProgress<GivenUpState>): void {
     const progress = this.#move(ended, { ...report, delivery });
@@ -395,7 +400,7 @@ interface Report {
   readonly attempt: ((after: DeliveryProgress) => AttemptRecord) | null;
   /** Whether the next delivery of the lane, or an immediate retry of this one, waits for this write. */
   readonly isAwaited: boolean;
-  /** Receives the stored state of the delivery; null if the lease was lost. */
+  /** Called with the stored state of the delivery, or with null if the lease was lost. */
   readonly done: (written: DeliveryProgress | null) => void;
 }
 
@@ -416,7 +421,7 @@ const permanentRedirect = 308;
 /** The owner is notified of pauses of at least this length. */
 const pauseAlertMs = 3_600_000;
 
-/** RFC 8594; an invalid date is ignored. */
+/** Records the date of the `Sunset` header (RFC 8594); an invalid date is ignored. */
 function noteSunsetField({ health }: Endpoint, { fields }: TransportResult, now: number): void {
   if (fields.sunset !== undefined) noteSunset(health, parseHttpDate(fields.sunset.trim(), now));
 }
@@ -442,7 +447,10 @@ function exhaustedOf(progress: DeliveryProgress): { readonly firstAttemptAt: num
   return firstAttemptAt === null ? null : { firstAttemptAt };
 }
 
-/** Failures before a manual retry are not counted against the endpoint a second time. */
+/**
+ * When the current series of attempts began. Failures before a manual retry are not counted against the endpoint a
+ * second time.
+ */
 function firstOfSchedule(progress: DeliveryProgress): number | null {
   const { firstAttemptAt } = progress;
   return firstAttemptAt === null ? null : Math.max(firstAttemptAt, agesFrom(progress));

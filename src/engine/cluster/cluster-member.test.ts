@@ -58,7 +58,8 @@ suite("a worker in a cluster", () => {
     assert.equal(ownership.holds(), false);
     answers[0]?.();
     await scene.pass(1);
-    // The heartbeat was sent about 12 seconds ago, so it proves only two more seconds, not fourteen.
+    // The heartbeat was sent about 12 seconds ago, so it proves ownership for only two more seconds instead of
+    // fourteen.
     assert.equal(ownership.holds(), true);
     await scene.pass(3_000);
     assert.equal(ownership.holds(), false);

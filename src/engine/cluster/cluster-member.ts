@@ -4,11 +4,11 @@ import { handoverOf } from "./owned-endpoints.ts";
 import { SerialWork, WebhookAcquirer, type WebhookAcquirerOptions } from "./webhook-acquirer.ts";
 
 export interface ClusterMemberOptions extends WebhookAcquirerOptions {
-  /** Sending may resume. */
+  /** Called when sending may resume. */
   readonly resumed: () => void;
-  /** Number of live workers in the pool, including this one. */
+  /** Called with the number of live workers in the pool, including this one. */
   readonly workers: (count: number) => void;
-  /** This worker got a new number, or lost its number. */
+  /** Called with this worker's new number, or with null when it lost its number. */
   readonly renamed: (worker: number | null) => void;
 }
 
@@ -73,7 +73,7 @@ export class ClusterMember {
     this.acquirer.start();
   }
 
-  /** There are pending orders for a webhook that this worker may own. */
+  /** Executes pending orders for webhooks that this worker owns. */
   ordered(): void {
     void this.#work.run(async () => {
       const worker = this.#worker;
@@ -82,9 +82,9 @@ export class ClusterMember {
   }
 
   /**
-   * The database was restarted or replaced, and may have lost this worker or its webhooks. Webhooks with unfinished
-   * requests or unwritten settlements stay `leaving`: the worker keeps them when it rejoins, and releases each one when
-   * it is quiet. If they were released earlier, another worker would send the same deliveries again.
+   * Called when the database was restarted or replaced, and may have lost this worker or its webhooks. Webhooks with
+   * unfinished requests or unwritten settlements stay `leaving`: the worker keeps them when it rejoins, and releases
+   * each one when it is quiet. If they were released earlier, another worker would send the same deliveries again.
    */
   rejoin(): void {
     if (this.#worker === null || this.#hasLeft) return;
@@ -100,7 +100,7 @@ export class ClusterMember {
   }
 
   /**
-   * During a shutdown, releases quiet webhooks to other workers immediately, and each remaining one when it is quiet.
+   * Called at shutdown. Releases quiet webhooks to other workers immediately, and each remaining one when it is quiet.
    */
   retire(): void {
     void this.#work.run(async () => {
@@ -133,7 +133,7 @@ export class ClusterMember {
     });
   }
 
-  // ---- staying alive ------------------------------------------------------------------------------------------
+  // ---- heartbeats ---------------------------------------------------------------------------------------------
 
   /**
    * Sends one heartbeat at a time, because a second one would queue in the store behind the first. It does not use the
@@ -192,7 +192,9 @@ export class ClusterMember {
     this.#giveBackSpare();
   }
 
-  /** Measured from before the heartbeat was sent. The store starts counting later, so this is the safe side. */
+  /**
+   * Measured from before the heartbeat was sent. The store starts counting later, so this worker always stops first.
+   */
   #hold(monotonicMs: number, wall: number): void {
     const wasHolding = this.holds();
     // Replies may arrive out of order; the later deadline counts.
@@ -281,7 +283,8 @@ const heartbeatMs = 3_000;
 /** Time between the last moment at which this worker may send and the first at which another one may. */
 const marginMs = 1_000;
 /**
- * A worker releases webhooks this far above its share. Larger than the slack for acquiring, to prevent oscillation.
+ * Minimum excess over its share at which a worker releases webhooks. Larger than the slack for acquiring, to prevent
+ * oscillation.
  */
 const releaseSlackMin = 2;
 /** Acquiring a webhook costs a statement, so a webhook with occasional events should stay with its owner. */

@@ -16,7 +16,7 @@ const nothing = (): void => {};
 
 const unknownState = { pausedUntil: null, pauseReason: null, circuit: null, health: null };
 
-/** A process whose store is changed by other processes without announcements. */
+/** A process whose store is changed by other processes without notifying it. */
 class Scene {
   readonly clock = new ManualClock();
   readonly stored = new Map<string, StoredWebhook>();
@@ -26,7 +26,7 @@ class Scene {
   uniform = 0;
   /** Number of full reloads. */
   rounds = 0;
-  /** A webhook whose secrets were sealed with a master key that this process does not have. */
+  /** A webhook whose secrets were encrypted with a master key that this process does not have. */
   foreign: string | null = null;
   readonly errors: string[] = [];
   /** Endpoints that this process serves; null means all. */
@@ -78,7 +78,7 @@ class Scene {
     this.sync.start();
   }
 
-  /** Saves the webhook as another process would, without an announcement. */
+  /** Saves the webhook as another process would, without notifying this one. */
   save(id: string, url: string): void {
     const webhook = { id, url, tenantId: "default", updatedAt: this.clock.now() } as Webhook;
     this.stored.set(id, { webhook, secrets: [], runtime: null });

@@ -16,7 +16,7 @@ export interface ConfigSyncOptions {
   readonly random: Random;
   readonly telemetry: Telemetry;
   readonly directory: Directory;
-  /** Applies a changed webhook in the same way as a change made by this process. */
+  /** Applies a webhook that another process changed, in the same way as a change made by this process. */
   readonly apply: (stored: StoredWebhook) => void;
   readonly remove: (webhookId: string) => void;
 }
@@ -30,7 +30,10 @@ export interface ConfigSyncOptions {
 export class ConfigSync {
   readonly #options: ConfigSyncOptions;
   readonly #loop: Loop;
-  /** The store is authoritative, and may have lost changes made here. Do not keep newer versions in memory. */
+  /**
+   * Whether the store's versions replace newer ones in memory. Set after the store may have lost changes that this
+   * process made.
+   */
   #isFromScratch = false;
 
   constructor(options: ConfigSyncOptions) {
@@ -96,14 +99,14 @@ export class ConfigSync {
       directory.applyTenantKeys(tenantId, await webhooks.tenantKeys(tenantId));
   }
 
-  /** Loads everything, one page at a time. Never rejects. Calls during a round share one further round. */
+  /** Loads everything, one page at a time. Never rejects. Calls that arrive during a round share one further round. */
   reloadAll(): Promise<void> {
     return this.#loop.run();
   }
 
   /**
-   * Called after the database was restarted or replaced. Its content takes precedence, even if it is older. Never
-   * rejects.
+   * Reloads everything after the database was restarted or replaced. The database's content takes precedence, even if
+   * it is older. Never rejects.
    */
   reloadFromScratch(): Promise<void> {
     this.#isFromScratch = true;
@@ -130,7 +133,7 @@ export class ConfigSync {
   async #applyAll(stored: readonly StoredWebhook[]): Promise<void> {
     const { directory } = this.#options;
     const added = stored.filter(({ webhook }) => directory.get(webhook.id) === undefined);
-    // A tenant that is new to this process may have keys that its webhooks share, so they must be loaded.
+    // The tenant of a new webhook may have shared keys that this process has not loaded yet.
     if (added.length > 0) await this.loadTenantKeys(added.map(({ webhook }) => webhook.tenantId));
     for (const each of stored) {
       const existing = directory.get(each.webhook.id);
@@ -191,7 +194,7 @@ export class ConfigSync {
   }
 }
 
-/** Exchanges orders and reports between owners and the processes that users call. */
+/** Exchanges orders and reports between owners and the processes that receive API calls. */
 interface Reported {
   readonly orders: readonly RuntimeOrder[];
   readonly reports: readonly EndpointReportRow[];

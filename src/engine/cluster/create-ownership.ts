@@ -36,13 +36,14 @@ export interface OwnershipParts extends OrderEffects {
 }
 
 /**
- * The sole owner of an embedded store; otherwise one worker among others, or a process that delivers nothing.
+ * Creates the ownership for this process: the sole owner of an embedded store, one worker among others, or a process
+ * that delivers nothing.
  *
- *   member        stays alive, acquires webhooks and releases them; `owned` holds its webhooks
+ *   member        sends heartbeats, acquires webhooks and releases them; `owned` holds its webhooks
  *   listener      receives hints from other processes, and polls for work of owned webhooks
- *   stalled       finds deliveries that are overdue and not claimed, whatever this process has in memory
+ *   stalled       finds deliveries that are overdue and not claimed, regardless of the state in memory
  *   sync          loads configuration that other processes changed
- *   reporter      reports state to other processes that only the owner has
+ *   reporter      reports endpoint state that only the owner has to other processes
  *   leaderships   tasks that one process performs at a time: upkeep, announcing lost work again
  *   queued        the worker's end of the queue, if there is one
  *   reannouncer   announces work again that no worker serves, if there is a queue
@@ -138,7 +139,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
     poolOf: ({ webhook }) => options.poolOf?.(webhook.tenantId) ?? defaultPool,
     renamed: (number) => {
       queue?.listenAs(number);
-      // Wait until the queue is bound: a hint to the new number that is sent earlier is lost.
+      // Poll once more after the queue is bound: hints that were sent to the new number before that are lost.
       if (queue !== undefined && number !== null) listener.lookSoon();
     },
   });

@@ -60,11 +60,11 @@ interface Unsent {
 
 /**
  * Publishes runtime data of an endpoint that the store does not contain: the window of its circuit and the used part
- * of its rate limit. The next owner reads it, so that a circuit near its threshold opens in time and a limit holds
- * (WDS-36).
+ * of its rate limit. The next owner reads it, so that a circuit near its threshold opens in time and a limit is
+ * respected (WDS-36).
  *
- * Updates of all endpoints are batched. An update that cannot be sent is dropped, except that a window was cleared:
- * counts may be lost, but cleared counts must not return.
+ * Updates of all endpoints are batched. An update that cannot be sent is dropped, unless it clears a window:
+ * lost counts are acceptable, but cleared counts must not return.
  */
 export class EndpointNotes implements OwnerNotes {
   readonly #context: Pick<EngineContext, "clock" | "telemetry">;
@@ -87,7 +87,7 @@ export class EndpointNotes implements OwnerNotes {
     });
   }
 
-  /** A result was counted in the window of the endpoint's circuit. */
+  /** Called when a result was counted in the window of the endpoint's circuit. */
   counted(endpoint: Endpoint, accepted: boolean): void {
     const unsent = this.#compare(endpoint);
     const { window } = unsent;
@@ -96,19 +96,20 @@ export class EndpointNotes implements OwnerNotes {
     this.#dueSoon(endpoint);
   }
 
-  /** The endpoint's circuit may have changed, because of a result or a manual change. */
+  /** Called when the endpoint's circuit may have changed, because of a result or a manual change. */
   changed(endpoint: Endpoint): void {
     if (this.#compare(endpoint).cleared) this.#dueSoon(endpoint);
   }
 
-  /** A token of the endpoint's own rate limit was used. */
+  /** Called when a token of the endpoint's own rate limit was used. */
   rateUsed(endpoint: Endpoint): void {
     this.#compare(endpoint);
     this.#dueSoon(endpoint);
   }
 
   /**
-   * The endpoint was acquired. Its current circuit and bucket come from the shared state, so they are not sent again.
+   * Called when the endpoint was acquired. Its current circuit and bucket come from the shared state, so they are not
+   * sent again.
    */
   acquired(endpoint: Endpoint): void {
     const { window } = endpoint.circuit;
@@ -221,7 +222,10 @@ function noteOf(endpoint: Endpoint, { window, cleared, counts }: Unsent): Endpoi
   };
 }
 
-/** Maximum age of a dead owner's published state. A shorter interval would cause more calls for each busy endpoint. */
+/**
+ * How long updates are gathered, and therefore the maximum age of the state that a dead owner published. A shorter
+ * interval would cause more calls for each busy endpoint.
+ */
 const gatherMs = 250;
 /** Maximum time that acquiring an endpoint waits for its published state. */
 const recallMsMax = 250;

@@ -46,7 +46,9 @@ function headsOf(endpoint: Endpoint, now: number): EndpointReport["heads"] {
   return heads;
 }
 
-/** Applies an owner's report to an endpoint that another process owns. Null if the owner reports nothing. */
+/**
+ * Applies an owner's report to an endpoint that another process owns. Null means that the owner has nothing to report.
+ */
 export function applyReport(endpoint: Endpoint, report: EndpointReport | null, now: number): void {
   endpoint.reported(report);
   const { circuit, bucket } = endpoint;
@@ -61,7 +63,7 @@ export function applyReport(endpoint: Endpoint, report: EndpointReport | null, n
   if (bucket !== null && report.rateFullAt !== null) fillAt(bucket, report.rateFullAt);
 }
 
-/** Null if a version with a different format wrote it. */
+/** Null if the report has a different format, because another version wrote it. */
 export function parseReport(document: string): EndpointReport | null {
   const report = tryParseJson(document) as Partial<EndpointReport> | null | undefined;
   const isOurs =
@@ -69,7 +71,10 @@ export function parseReport(document: string): EndpointReport | null {
   return isOurs ? (report as EndpointReport) : null;
 }
 
-/** Limit for deliveries and lanes. High enough for a user, but limited because the report is written twice a second. */
+/**
+ * Maximum number of deliveries and lanes in a report. Enough for a user, but limited because the report is written
+ * twice a second.
+ */
 const listMax = 100;
 
 /**
@@ -141,5 +146,8 @@ export class EndpointReporter {
 
 /** A value that differs from every report. */
 const unwritten = "";
-/** Maximum age of the state that users see. A shorter interval would only add writes. */
+/**
+ * Interval between reports, and therefore the maximum age of the state that users see. A shorter interval would only
+ * add writes.
+ */
 const reportMs = 500;

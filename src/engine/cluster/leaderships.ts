@@ -25,7 +25,7 @@ export class Leaderships {
     return isLeader;
   }
 
-  /** Called at shutdown, so that other processes do not have to wait for the expiry of the leaderships. */
+  /** Resigns all leaderships. Called at shutdown, so that other processes do not have to wait for their expiry. */
   async resign(): Promise<void> {
     const owner = this.#owner;
     const ended = [...this.#led].map((name) => this.#store.acquireLeadership(name, owner, 0));

@@ -33,11 +33,11 @@ export class ScriptedOwnershipStore implements OwnershipStore {
   readonly given = new Set<string>();
   /** Unowned webhooks; acquired ones are removed. */
   readonly free: string[] = [];
-  /** Unclaimed lanes of the worker's own webhooks. */
+  /** Unclaimed lanes of webhooks that the worker owns. */
   overdueLanes: () => readonly LaneKey[] = () => [];
   pendingOrders: RuntimeOrder[] = [];
   heartbeatAnswer: () => Promise<Heartbeat | null> = async () => ({ workers: 1, owned: 0 });
-  /** Blocks until the test resolves it. */
+  /** Calls wait until the test resolves this. */
   acquireGate: () => Promise<void> = async () => undefined;
   releaseGate: () => Promise<void> = async () => undefined;
   ordersGate: () => Promise<void> = async () => undefined;
@@ -192,7 +192,7 @@ export class MemberScene {
     return bareEndpoint({ id });
   }
 
-  /** Advances time in small steps, and runs everything that each step triggers. */
+  /** Advances time in small steps, and runs the callbacks that are due after each step. */
   async pass(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= stepMs) {
       this.#clock.advance(Math.min(left, stepMs));

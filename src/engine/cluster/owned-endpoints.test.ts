@@ -12,7 +12,7 @@ import { OwnedEndpoints } from "./owned-endpoints.ts";
 
 const rateLimit = { requestsPerMinute: 60, burst: 5 };
 
-/** One webhook that several workers with separate memories acquire in turn. */
+/** One webhook that several workers acquire in turn. The workers share no memory. */
 class Scene {
   readonly clock = new ManualClock();
   readonly memory = new SharedMemory({ now: () => this.clock.now() });
@@ -36,7 +36,7 @@ class Worker {
     this.owned = new OwnedEndpoints(clock, { giveBack: nothing }, this.notes);
   }
 
-  /** As `WebhookAcquirer` does. */
+  /** Acquires the webhook in the same way as `WebhookAcquirer`. */
   async acquire(rate: RateHandover = { kind: "unused" }): Promise<void> {
     const recalled = await this.owned.recall([this.endpoint, undefined]);
     const acquired: AcquiredWebhook = {

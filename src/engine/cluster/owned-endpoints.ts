@@ -14,15 +14,15 @@ interface Owned {
 }
 
 /**
- * The endpoints that a worker owns, and those that it is about to release. A leaving endpoint sends nothing new, and
- * is released when its last request is settled. The states are drawn in docs/state-machine.md, "Endpoint at a
+ * The endpoints that a worker owns, and those that it is about to release. A leaving endpoint starts no new requests,
+ * and is released when its last request is settled. The states are drawn in docs/state-machine.md, "Endpoint at a
  * worker":
  *
  *               elsewhere ──acquire──▶ owned ──drop──▶ leaving ──released──▶ elsewhere
  *   owned       false                  true            false                 false
  *   ownerEpoch  null                   n               n                     null
  *
- * The owner epoch stays while an endpoint is leaving, because its last requests are settled and written under it.
+ * A leaving endpoint keeps its owner epoch, because its last requests are settled and written under it.
  */
 export class OwnedEndpoints {
   readonly #clock: Clock;
@@ -58,7 +58,7 @@ export class OwnedEndpoints {
     // The lane state in memory dates from an earlier ownership.
     for (const lane of endpoint.lanes.values()) lane.renew();
     endpoint.serve();
-    // The store had already released it, and only the reply was lost.
+    // A leaving endpoint can be acquired only if the store had already released it and the reply was lost.
     this.leaving.delete(endpoint);
     this.#owned.set(endpoint, { idleSinceMs: null, lastSuccessAt: endpoint.lastSuccessAt });
     for (const key of acquired.lanes) endpoint.lane(key).markAllMore();
@@ -70,14 +70,15 @@ export class OwnedEndpoints {
     endpoint.giveUp();
     for (const lane of endpoint.lanes.values()) {
       this.#dispatcher.giveBack(lane);
-      // Acquiring the webhook ends all its leases, so this process does not need to wait until they expire.
+      // The next owner ends all leases when it acquires the webhook, so this process does not need to wait until they
+      // expire.
       lane.forgetLost();
     }
     this.leaving.add(endpoint);
     this.#notes?.hurry();
   }
 
-  /** Other processes may own all of these endpoints now, so there is nothing to release. */
+  /** Drops all endpoints and releases nothing in the store, because other processes may own them now. */
   loseAll(): void {
     for (const endpoint of this.all()) this.drop(endpoint);
     for (const endpoint of this.leaving) endpoint.released();
@@ -161,8 +162,9 @@ type Recollections = ReadonlyMap<Endpoint, EndpointRecollection>;
 const nothingKnown: Promise<Recollections> = Promise.resolve(new Map());
 
 /**
- * When a bucket is full again: the later of the times in the store and in the published state. If a dead owner may have
- * emptied the bucket without publishing it, the bucket starts empty: the limit holds, and a burst is slightly delayed.
+ * When a bucket is full again: the later of the timestamps in the store and in the published state. If a dead owner may
+ * have emptied the bucket without publishing it, the bucket starts empty. The limit is then respected, but a burst may
+ * be delayed slightly.
  */
 function inheritedFullAt(rate: RateHandover, notedFullAt: number | null, emptyFullAt: number): number {
   if (rate.kind === "unknown") return notedFullAt ?? emptyFullAt;

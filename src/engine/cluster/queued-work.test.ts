@@ -119,7 +119,7 @@ suite("hints from a queue", () => {
 
   test("a hint about a webhook that this worker is about to release is not requeued until it is released", async () => {
     const scene = new Scene();
-    // Also applies if its tenant has moved to another pool.
+    // The result is the same if the tenant has moved to another pool.
     for (const pool of ["default", "big"]) {
       scene.events.length = 0;
       scene.pending = async (lane) => [{ lane, worker: 1, pool, priority: "normal" }];

@@ -7,9 +7,9 @@ import type { Lane } from "../endpoint/lane.ts";
 import type { EngineContext } from "../engine-options.ts";
 
 /**
- * Notifies the worker that should serve these lanes: the owner of the webhook if there is one, otherwise any worker of
- * the pool. False if a hint was not delivered to the queue. An unusable pool queue does not hold back hints for other
- * pools.
+ * Sends hints to the worker that should serve these lanes: the owner of the webhook if there is one, otherwise any
+ * worker of the pool. Returns false if a hint was not delivered to the queue. An unusable pool queue does not hold back
+ * hints for other pools.
  */
 export function routeWork(
   queue: Pick<WorkQueue, "send" | "notify">,
@@ -37,9 +37,9 @@ function listOf<Key, Item>(lists: Map<Key, Item[]>, key: Key): Item[] {
  * Announces lanes again that no worker serves: those whose hints the queue lost, and those of dead workers. They
  * are read from the database.
  *
- * If hints are waiting in the queue, workers are busy or missing, and more hints would only pile up. So the lanes of
- * a pool are announced again when its queue is empty, and otherwise at long intervals, because the waiting hints may
- * be for other lanes.
+ * If hints are waiting in the queue, workers are busy or missing, and more hints would only accumulate. The lanes
+ * of a pool are therefore announced again when its queue is empty. Otherwise they are announced at long intervals,
+ * because the waiting hints may be for other lanes.
  */
 export class Reannouncer {
   readonly #context: Pick<EngineContext, "clock" | "random" | "telemetry">;
@@ -50,7 +50,7 @@ export class Reannouncer {
   /** When the lanes of all pools, including pools with waiting hints, were last announced again. */
   #wholeAtMs = Number.NEGATIVE_INFINITY;
 
-  /** `isLeader`: one of several schedulers announces at a time. */
+  /** `isLeader`: whether this process is the scheduler that announces; only one does at a time. */
   constructor(
     context: Pick<EngineContext, "clock" | "random" | "telemetry">,
     queue: WorkQueue,
@@ -109,7 +109,8 @@ export class Reannouncer {
 /** Maximum delay of work whose hint was lost. Each round is a statement over lane names, run by one process. */
 const roundMs = 2_000;
 /**
- * The workers of a queue that is never empty may just be busy; work whose hint was lost must not wait long for them.
+ * Interval for pools whose queue is never empty. Their workers may just be busy, but work whose hint was lost must not
+ * wait long.
  */
 const wholeMs = 60_000;
 /** Limits the scan to about a fifth of the time, so that many lanes do not overload the store. */
@@ -124,7 +125,7 @@ interface QueuedWorkOptions {
   /** The number of this worker; null if it has none. */
   readonly worker: () => number | null;
   readonly endpoint: (webhookId: string) => Endpoint | undefined;
-  /** The lane of an owned endpoint may have waiting deliveries. */
+  /** Called when the lane of an owned endpoint may have waiting deliveries. */
   readonly lookInto: (lane: Lane) => void;
   /** Resolves once this worker has tried to acquire the webhook. */
   readonly acquire: (webhookId: string) => Promise<void>;
@@ -134,9 +135,9 @@ interface QueuedWorkOptions {
 }
 
 /**
- * A worker's end of the queue. A hint is complete when a worker serves its lane: this worker, which acquires the
- * webhook, or the owner, which is notified. A hint is not kept until the deliveries are settled, because the database
- * holds the progress, and the webhooks of a dead owner go to other workers.
+ * A worker's end of the queue. A hint is acknowledged when its lane is served: by this worker, which acquires the
+ * webhook, or by the owner, which is notified. It is not kept until the deliveries are settled, because the database
+ * holds the progress, and other workers acquire the webhooks of a dead owner.
  */
 export class QueuedWork {
   readonly #options: QueuedWorkOptions;
@@ -170,7 +171,8 @@ export class QueuedWork {
       if (this.#serves(lane) || isUnservable(lane.webhookId)) return "done";
       return await this.#leaveToOthers(lane);
     } catch {
-      // The store is unavailable. Another worker may reach it, or this one a little later (WDS-204).
+      // The store is unavailable. Requeue the hint: another worker may reach the store, or this worker a little later
+      // (WDS-204).
       return "pass_on";
     }
   }
@@ -189,9 +191,9 @@ export class QueuedWork {
   }
 
   /**
-   * Handles a lane that another process believes to be served here. Such a message cannot be requeued like a hint, so a
-   * lane that is not served here is announced to the pool. Its priority is unknown, but affects only how soon the hint
-   * is handled.
+   * Handles a hint from a process that considers this worker the owner of the lane. Such a hint cannot be requeued, so
+   * a lane that is not served here is announced to the pool. Its priority is unknown, but this affects only how soon
+   * the hint is handled.
    */
   async #notified(lane: LaneKey): Promise<void> {
     if ((await this.#handle({ lane })) === "done") return;

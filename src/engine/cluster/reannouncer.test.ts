@@ -14,7 +14,7 @@ const pending = (webhookId: string, pool = "default"): PendingLane => ({
   priority: "normal",
 });
 
-/** The given queue with one unusable pool. */
+/** The given queue, but sending to one pool fails. */
 function refusing(queue: WorkQueue, refused: string): WorkQueue {
   return new Proxy(queue, {
     get: (target, name: keyof WorkQueue) => {

@@ -14,7 +14,7 @@ const nothingLeft: Omit<ClaimResult, "deliveries"> = {
   nextDueAt: null,
 };
 
-/** A worker with a scripted memory. The store has unclaimed deliveries in some lanes. */
+/** A worker with scripted memory, and a store with unclaimed deliveries in some lanes. */
 class Scene {
   readonly dispatch: DispatchScene;
   readonly store = new ScriptedOwnershipStore();

@@ -46,7 +46,7 @@ export class StalledLanes {
       round: () => this.#look(),
       pauseMs: (tookMs) => this.#pauseMs(tookMs),
       failed: (error) => {
-        // Lanes found by the next check count as found for the first time.
+        // After a failed check, the next check counts every lane as found for the first time.
         this.#found = new Map();
         telemetry.log.warn({ err: String(error) }, "searching for stalled lanes failed; retrying");
       },
@@ -99,7 +99,7 @@ export class StalledLanes {
   #standsStill(key: LaneKey): boolean {
     const { endpoint: find, owned, clock } = this.#options;
     const endpoint = find(key.webhookId);
-    // Upkeep cancels the deliveries of a deleted webhook.
+    // The webhook was deleted or is inactive. Upkeep cancels the deliveries of deleted webhooks.
     if (endpoint === undefined || endpoint.webhook.status !== "active") return false;
     if (!endpoint.owned) return !owned.leaving.has(endpoint);
     const now = clock.now();
@@ -149,7 +149,10 @@ const periodMs = 10_000;
 const jitterMs = 5_000;
 /** Interval between the check that finds a lane and the check that confirms it. */
 const againMs = 2_000;
-/** Maximum delay before an ordered lane checks for a changed head. */
+/**
+ * A sleeping lane that wakes up within this time counts as active. An ordered lane may take this long to check for a
+ * changed head.
+ */
 const soonMs = 1_000;
 /** Limits the check to about a fifth of the time. */
 const restFactor = 4;

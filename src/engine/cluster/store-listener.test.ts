@@ -18,7 +18,7 @@ const keyOf = (webhookId: string, ordering: LaneKey["ordering"] = "none"): LaneK
   eventType: null,
 });
 
-/** Announcements made by the test. */
+/** Notifications sent by the test. */
 class Source implements StoreChanges {
   carriesWork = true;
   readonly #listeners = new Set<(change: StoreChange) => void>();
@@ -42,7 +42,7 @@ class Scene {
   readonly lane: Lane;
   /** Recorded calls in order. */
   readonly done: string[] = [];
-  /** Blocks until the test resolves it. */
+  /** Calls wait until the test resolves this. */
   pageGate: () => Promise<unknown> = async () => undefined;
   readonly listener: StoreListener;
 

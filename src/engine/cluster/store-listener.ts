@@ -95,8 +95,8 @@ export class StoreListener {
     const { delivers, wanted } = this.#options;
     if (!delivers) return;
     for (const key of keys) {
-      // If the webhook is unknown here, it was just created, and its owner loads it. If a worker was acquiring it while
-      // this work was being stored, it may have missed the work.
+      // A webhook that is unknown here was just created, and its owner loads it. If this worker was acquiring the
+      // webhook while the work was being stored, it may have missed the work, so the lane is checked again afterwards.
       if (!this.#look(key)) void wanted(key.webhookId).then(() => this.#look(key));
     }
   }
@@ -136,7 +136,7 @@ export class StoreListener {
     });
   }
 
-  /** Polls shortly, to find work whose hint is being lost at the moment. */
+  /** Schedules an additional poll, to find work whose hint may be lost before then. */
   lookSoon(): void {
     this.#dueAtMs = this.#options.clock.monotonicMs() + lookSoonMs;
   }
@@ -155,8 +155,8 @@ export class StoreListener {
   }
 
   /**
-   * Checks every lane with work of the endpoints served here. Reads lane names, not deliveries. Never rejects. Calls
-   * during a round share one further round.
+   * Checks every lane that has work and whose endpoint is served here. Reads lane names, not deliveries. Never rejects.
+   * Calls that arrive during a round share one further round.
    */
   lookEverywhere(): Promise<void> {
     if (!this.#options.delivers) return Promise.resolve();

@@ -45,11 +45,11 @@ export interface WebhookAcquirerOptions {
   readonly endpoints: () => Iterable<Endpoint>;
   /** Loads webhooks that this process does not know yet. */
   readonly load: (webhookIds: readonly string[]) => Promise<void>;
-  /** An endpoint was acquired and may have deliveries. */
+  /** Called when an endpoint was acquired. It may have deliveries. */
   readonly acquired: (endpoint: Endpoint) => void;
   /** Executes orders for owned endpoints. */
   readonly follow: (orders: readonly RuntimeOrder[]) => void;
-  /** The pool of this worker, and a function that returns the current pool of an endpoint. */
+  /** The pool of this worker. `poolOf` returns the current pool of an endpoint. */
   readonly pool: string;
   readonly poolOf: (endpoint: Endpoint) => string;
   /** Whether a queue delivers hints about unowned work now, so that polling is only a precaution. */
@@ -66,12 +66,12 @@ interface AcquiringWorker {
 /**
  * Acquires webhooks that have work and no owner: those named by hints, and those found by polling.
  *
- * If the reply to `acquire` is lost, the store counts the webhook as ours although it is not served here; `keepOnly`
- * releases it. The same applies to a webhook that cannot be brought into service. After a failure `keepOnly` is
- * called for as long as a call that timed out may still reach the store.
+ * If the reply to `acquire` is lost, the store counts the webhook as owned by this worker, although it is not served
+ * here; `keepOnly` releases it. The same applies to a webhook that cannot be brought into service. After a failure,
+ * `keepOnly` is called for as long as a call that timed out may still reach the store.
  *
- * A polling round scans all lanes with work, a page at a time, and pauses between rounds. A webhook named during a
- * round waits for the end of the page, not of the round.
+ * A polling round scans all lanes with work, a page at a time, and pauses between rounds. A webhook that a hint names
+ * during a round waits only until the current page is finished.
  */
 export class WebhookAcquirer {
   readonly #options: WebhookAcquirerOptions;
@@ -137,7 +137,7 @@ export class WebhookAcquirer {
     });
   }
 
-  /** This process stored work for a webhook that it does not own, and may be acquiring it at the moment. */
+  /** Records that this process stored work for a webhook that it does not own but may be acquiring at the moment. */
   workAdded(webhookId: string): void {
     this.#workAddedMeanwhile?.add(webhookId);
   }
@@ -221,14 +221,14 @@ export class WebhookAcquirer {
   async #acquireWork(): Promise<boolean> {
     const after = this.#after;
     const { next, isFull } = await this.#acquire({ kind: "work", after, except: this.#exceptions() });
-    // The same page may contain more work.
+    // A full call may have left more work on the same page.
     this.#after = isFull ? after : next;
     return isFull || next !== null;
   }
 
   /**
-   * Webhooks not to acquire: dropped ones that are not quiet yet, because a request may be in flight, and unservable
-   * ones.
+   * Webhooks that must not be acquired: those that were dropped but are not quiet yet, because a request may be in
+   * flight, and unservable ones.
    */
   #exceptions(): readonly string[] {
     const now = this.#options.clock.monotonicMs();
@@ -268,9 +268,9 @@ export class WebhookAcquirer {
   }
 
   /**
-   * Brings acquired webhooks into service in this order: load the webhook, read orders and the state published by the
-   * last owner, own it, execute the orders, send. After each wait the worker number may have changed; then this process
-   * owns none of the webhooks.
+   * Brings acquired webhooks into service in this order: load the webhooks, read the orders and the state published by
+   * the last owner, mark the webhooks as owned, execute the orders, send. The worker number may have changed after each
+   * wait; this process then owns none of the webhooks.
    */
   async #serve(worker: number, acquired: readonly AcquiredWebhook[]): Promise<void> {
     const { endpoint, owned, store, acquired: serving } = this.#options;
@@ -291,8 +291,7 @@ export class WebhookAcquirer {
     // Execute orders before sending, because an order may forbid sending.
     if (orders.length > 0) this.#options.follow(orders);
     for (const each of endpoints) {
-      // The reply may be older than a commit of this process, because a process does not send itself hints about its
-      // own webhooks.
+      // The reply may be older than a commit of this process, and a process does not send hints to itself.
       if (this.#workAddedMeanwhile?.has(each.webhook.id) === true)
         for (const lane of each.lanes.values()) lane.markAllMore();
       serving(each);
@@ -355,9 +354,12 @@ const acquireMax = 32;
 /** Allowed excess over an equal share. Less than the slack for releasing webhooks, to prevent oscillation. */
 const acquireSlack = 1;
 /**
- * Upkeep cancels the deliveries of a deleted webhook within about this interval; acquiring the webhook earlier would
- * fail again.
+ * How long an unservable webhook is not acquired again. Upkeep cancels the deliveries of a deleted webhook within about
+ * this interval.
  */
 const unservableMs = 60_000;
-/** Longer than a statement may take, and longer than a broken connection may stay undetected. */
+/**
+ * How long `keepOnly` is repeated after a failure. Longer than a statement may take, and longer than a broken
+ * connection may stay undetected.
+ */
 const unsureMs = 90_000;

@@ -15,7 +15,7 @@ function pending(
   return { lane: key(webhookId), worker, pool, priority: "normal" };
 }
 
-/** Sends all messages of a call or, if a pool is unusable, none. */
+/** Sends all messages of a call, or none if a pool is unavailable. */
 class Queue {
   readonly sent: string[] = [];
   readonly notified: string[] = [];

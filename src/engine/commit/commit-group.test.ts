@@ -403,7 +403,7 @@ test("settlements that wait for the next attempt are written as soon as the stor
   const settled = settle(commits, "s", true);
   await turnsUntil(clock, () => commits.trouble !== null);
   made.fail = () => null;
-  // The clock does not advance, so nothing else ends the pause.
+  // The clock stands still, so only the call under test can end the pause.
   commits.retryNow();
   await turnsUntil(clock, () => commits.trouble === null);
   assert.equal(await settled, true);

@@ -25,7 +25,7 @@ import {
   singles,
 } from "./write-group.ts";
 
-/** The size of a command in a transaction. */
+/** How much a command adds to a transaction. */
 interface WriteSize {
   /** Approximate number of rows: one for an event and one for each delivery. */
   readonly rows: number;
@@ -84,7 +84,7 @@ interface CommitGroupOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
-  /** Webhook states and events that are added when a batch is composed. */
+  /** Webhook states and operational events that are added when a batch is composed. */
   readonly waitingStates: WaitingStates;
   readonly riders: Pick<CommitRiders, keyof CommitRiders>;
   /** Called when the store accepts writes again after a failure. */
@@ -95,7 +95,9 @@ interface CommitGroupOptions {
 
 export interface PendingPublish {
   readonly size: WriteSize;
-  /** Called right before the transaction, so that waiting publishes do not hold drafts in memory. */
+  /**
+   * Composes the command. Called right before the transaction, so that waiting publishes do not hold drafts in memory.
+   */
   readonly compose: () => PublishCommand;
   /** Called once, right after the transaction, with the result or the error. */
   readonly done: (result: PublishResult | Error) => void;
@@ -117,21 +119,22 @@ type Change = (PendingRequeue | PendingRetry) & { readonly size: WriteSize };
  * Group commit: writes that arrive during a transaction go into the next one, so that one fsync serves hundreds of
  * callers.
  *
- * When to write: once a turn of the event loop brought no new caller (all publishers are waiting for this commit), or
- * nothing new at all if only settlements wait; or after `windowMs`, or at `rowsMax`, whichever comes first. After a
- * large group the next one always gathers for a few milliseconds. So a lone publish is written at once, and groups
- * grow under load.
+ * When to write: once a turn of the event loop brought no new caller, because all publishers are then waiting for this
+ * commit. If only settlements wait, the turn must have brought no new write at all. In any case, a group is written
+ * after `windowMs` or at `rowsMax`, whichever comes first. After a large group, the next one always gathers for a few
+ * milliseconds. So a lone publish is written immediately, and groups grow under load.
  *
  * A few settlements do not start a transaction: they wait for the next publish, or for `windowMs`
  * (`WaitingSettlements`).
  *
  * How much: up to `rowsMax` rows, because a store may write on the event loop. The rest goes into the next
- * transaction, one turn of the loop later. Requeues and retries get at most half of it while publishes wait too.
+ * transaction, one turn of the loop later. While publishes also wait, requeues and retries get no more than half of
+ * the rows.
  *
- * If the store cannot write, publishes, requeues and retries are rejected at once without any effect. Settlements and
- * webhook states describe events that already happened outside, so they are kept and written again with a growing
- * delay. The same applies to callers that wait behind an unanswered transaction, for example if the network drops
- * packets, and to calls during a failure that only an operator can resolve.
+ * If the store cannot write, publishes, requeues and retries are rejected immediately, without any effect. Settlements
+ * and webhook states describe requests that were already sent, so they are kept and written again with a growing
+ * delay. Callers are also rejected if they wait behind an unanswered transaction, for example if the network drops
+ * packets, and during a failure that only an operator can resolve.
  */
 export class CommitGroup {
   readonly #options: CommitGroupOptions;
@@ -150,7 +153,7 @@ export class CommitGroup {
   #lastWriteAt = 0;
   #commitMs: number | null = null;
   #lastWrites = 0;
-  /** Settlements that the next transaction takes. */
+  /** Maximum number of settlements in the next transaction. */
   #settlementsMax = settlementsMin;
   /** Duration of the last small group. */
   #latencyMs = 0;
@@ -199,12 +202,12 @@ export class CommitGroup {
     this.#firstAt -= this.#options.windowMs;
   };
 
-  /** Call after webhook states changed that must be written even if no other write follows. */
+  /** Schedules a transaction. Call after webhook states changed that must be written even if no other write follows. */
   touch(): void {
     this.#wait();
   }
 
-  /** The store is available again: ends the pause before the next write attempt. */
+  /** Ends the pause before the next write attempt. Called when the store is available again. */
   retryNow(): void {
     if (!this.#retry.isSet) return;
     this.#retry.cancel();
@@ -330,7 +333,7 @@ export class CommitGroup {
     }
   }
 
-  /** Whether a waiting write cannot wait for a larger group. */
+  /** Whether a waiting write must be committed without waiting for a larger group. */
   get #isDue(): boolean {
     const callers = this.#publishes.length + this.#changes.length + this.#idleWaiters.length;
     return callers > 0 || this.#cut || this.#settlements.isDue;
@@ -412,7 +415,8 @@ export class CommitGroup {
   }
 
   /**
-   * A batch failed for a reason other than store health. Finds the command that cannot be written, and writes the rest.
+   * Called if a batch failed for a reason other than the state of the store. Finds the command that cannot be written,
+   * and writes the rest.
    */
   async #writeOneByOne(group: Group, error: unknown): Promise<void> {
     this.#options.telemetry.log.error(
@@ -478,12 +482,12 @@ const gatherMs = 4;
 const bodyBytesMax = 4 * 1024 * 1024;
 /**
  * A publish waits for the running transaction and for its own. If hundreds of requests end at the same moment, for
- * example in a timeout, one transaction for all of their settlements would delay it by half a second on PostgreSQL. So
- * a transaction takes the settlements that fit into this time at the pace of the last large group. The latency of a small
- * group is not part of the pace, because every transaction has it.
+ * example in a timeout, one transaction for all of their settlements would delay it by half a second on PostgreSQL. A
+ * transaction therefore takes only the settlements that it can write in this time, based on the pace of the last large
+ * group. The latency of a small group is subtracted, because every transaction has it.
  */
 const settlementMsMax = 25;
-/** Also the limit before the pace is known. */
+/** Minimum number of settlements that a transaction may take; also the limit before the pace is known. */
 const settlementsMin = 64;
 const settlementsMost = 1_024;
 /** A group of up to this many rows shows the latency of the store, */
@@ -495,7 +499,7 @@ const callerWaitMsMax = 5_000;
 /** Minimum and maximum pause between two attempts to write kept settlements. */
 const retryDelayMsMin = 100;
 const retryDelayMsMax = 5_000;
-/** Checking for free space costs almost nothing, and publishers wait for it. */
+/** Maximum pause if the disk is full. Checking for free space costs almost nothing, and publishers wait for it. */
 const fullDiskDelayMsMax = 1_000;
-/** Failures that last longer than a moment, so callers do not wait. */
+/** Failures that last until an operator acts, so callers are rejected immediately. */
 const lasting: ReadonlySet<StoreTrouble> = new Set(["disk_full", "damaged"]);

@@ -29,7 +29,7 @@ export class CommitStatistics {
   #isInDoubt = false;
   #isEnding = false;
 
-  /** `touch` requests a commit, because there was none for a while. */
+  /** `touch` requests a commit if there was none for a while. */
   constructor(
     context: Pick<EngineContext, "clock" | "random">,
     store: Pick<StatisticsStore, "rowsPerCommitMax">,
@@ -42,7 +42,7 @@ export class CommitStatistics {
     this.#writer = writerOf(context.random.bytes(writerBytes));
   }
 
-  /** Time of the oldest fact that no written bucket has counted, Unix milliseconds; null if there is none. */
+  /** Timestamp of the oldest fact that no written bucket contains, in Unix milliseconds; null if all are written. */
   get unwrittenSince(): number | null {
     return this.#buckets.unwrittenSince;
   }
@@ -52,7 +52,9 @@ export class CommitStatistics {
     return since === null ? 0 : Math.max(0, this.#context.clock.now() - since);
   }
 
-  /** The statistics of the next commit. Contains no rows if part of a failed commit is written separately. */
+  /**
+   * The statistics for the next commit. Contains no rows while the commands of a failed group are written one by one.
+   */
   compose(
     publishes: readonly PublishCommand[],
     settlements: readonly PendingSettlement[],
@@ -93,15 +95,15 @@ export class CommitStatistics {
   }
 
   /**
-   * The store was replaced and may have lost writes. Starts with a new writer number and lets upkeep complete the old
-   * one.
+   * Called when the store was replaced and may have lost writes. Starts with a new writer number; upkeep completes the
+   * data of the old one.
    */
   restart(): void {
     this.#writer = writerOf(this.#context.random.bytes(writerBytes));
     this.#buckets = emptyBuckets();
   }
 
-  /** From now on every commit takes all pending data. */
+  /** Called at shutdown. From now on, every commit writes all buckets, including those that are not due. */
   end(): void {
     this.#isEnding = true;
     this.#quiet.close();
@@ -111,7 +113,7 @@ export class CommitStatistics {
     const since = this.#buckets.unwrittenSince;
     if (since === null) return;
     const waitedMs = this.#context.clock.now() - since;
-    // Other commits arrived and included the buckets, so no extra commit is needed.
+    // If other commits arrived in the meantime, they included the buckets, so no extra commit is needed.
     const isQuiet = waitedMs < 0 || waitedMs >= quietMs;
     if (isQuiet) this.#touch();
     this.#quiet.set(isQuiet ? quietMs : quietMs - waitedMs, this.#wasQuiet);
@@ -134,7 +136,7 @@ export class CommitStatistics {
   }
 }
 
-/** Collects statistics for as long as the store keeps them; null if disabled. */
+/** Creates the collector of statistics; null if statistics are disabled. */
 export function createStatistics(options: EngineOptions, touch: () => void): CommitStatistics | null {
   const { store, countsStatistics } = options;
   if (countsStatistics === false) return null;
@@ -154,7 +156,7 @@ function emptyBuckets(): OpenBuckets {
   return new OpenBuckets(typesPerTenantMax);
 }
 
-/** Maximum types per tenant and minute; further types are counted together. */
+/** Maximum event types per tenant and minute; further types are counted together. */
 const typesPerTenantMax = 500;
 /** How long buckets wait to be included in another commit. */
 const quietMs = 2_000;

@@ -43,7 +43,7 @@ function groupOf(settlements: readonly PendingSettlement[], publishes: readonly 
   return { settlements: [...settlements], batch: { publishes } as unknown as CommitBatch };
 }
 
-/** The problem batch of a commit that contains these settlements. */
+/** The changes to problems in a commit that contains these settlements. */
 function commit(watch: ProblemWatch, settlements: readonly PendingSettlement[]) {
   const batch = watch.compose(settlements);
   watch.committed(groupOf(settlements), written(settlements.length));

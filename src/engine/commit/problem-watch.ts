@@ -49,7 +49,7 @@ export class ProblemWatch {
     }
   }
 
-  /** Problem changes for the next commit; undefined if there are none. */
+  /** Changes of problems for the next commit; undefined if there are none. */
   compose(
     settlements: readonly PendingSettlement[],
     publishes: readonly PublishCommand[] = [],
@@ -94,13 +94,13 @@ export class ProblemWatch {
         }
   }
 
-  /** The batch was not written, or its outcome is unknown. Its recoveries are reported again. */
+  /** Called if the batch was not written, or its outcome is unknown. Its recoveries are reported again. */
   failed(batch: ProblemBatch | undefined): void {
     for (const id of batch?.recovering ?? []) this.#recovering.add(id);
     for (const id of batch?.resolved ?? []) this.#resolved.add(id);
   }
 
-  /** Reports moves. Upkeep resolves some problems too. */
+  /** Logs and announces opened and resolved problems. Also called by upkeep, which resolves some problems. */
   tell(moves: readonly ProblemMove[]): void {
     for (const move of moves) {
       const { id, webhookId, tenantId, kind } = move.problem;

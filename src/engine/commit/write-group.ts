@@ -57,7 +57,7 @@ export class WaitingSettlements {
     this.#see(pending.isAwaited);
   }
 
-  /** Starts a transaction soon if the settlements are worth one, and in `waitMsMax` otherwise. */
+  /** Schedules a transaction: soon if the settlements justify one, and in `waitMsMax` otherwise. */
   #see(isAwaited: boolean): void {
     if (isAwaited || this.#all.length >= manySettlements || this.#waitMsMax === 0) this.#isDue = true;
     if (!this.#isDue && !this.#patience.isSet) this.#patience.set(this.#waitMsMax, this.#becomeDue);
@@ -123,7 +123,7 @@ export function* singles(group: Group): Iterable<Group> {
   }
 }
 
-/** The commands that can be composed. The callers of the others receive the error. */
+/** Composes the commands. If a command cannot be composed, its caller receives the error and the others continue. */
 export function composed(taken: readonly PendingPublish[]): {
   readonly publishes: PendingPublish[];
   readonly commands: PublishCommand[];
@@ -144,7 +144,7 @@ export function composed(taken: readonly PendingPublish[]): {
 /** Rows that one commit writes in addition to its commands. */
 export type Riding = Pick<CommitBatch, "statistics" | "problems">;
 
-/** Adds statistics and problem changes to commits that happen anyway. */
+/** Adds statistics and problem changes to commits that other writes cause. */
 export class CommitRiders {
   /** Null if statistics are disabled. */
   readonly #statistics: CommitStatistics | null;
@@ -155,7 +155,7 @@ export class CommitRiders {
     this.#problems = problems;
   }
 
-  /** Time of the oldest data that no commit has taken, Unix milliseconds; null if there is none. */
+  /** Timestamp of the oldest data that no commit has taken, in Unix milliseconds; null if there is none. */
   get unwrittenSince(): number | null {
     return this.#statistics?.unwrittenSince ?? null;
   }
@@ -176,7 +176,7 @@ export class CommitRiders {
     this.#problems.failed(problems);
   }
 
-  /** From now on every commit takes all pending data. */
+  /** Called at shutdown. From now on, every commit writes all buckets, including those that are not due. */
   end(): void {
     this.#statistics?.end();
   }
@@ -195,7 +195,7 @@ class PendingStates {
       this.#states.set(state.webhookId, joined(this.#states.get(state.webhookId), state));
   }
 
-  /** Returns states that could not be written; newer states take precedence. */
+  /** Puts back states that could not be written. Newer states take precedence. */
   putBack(states: readonly WebhookRuntimeState[]): void {
     for (const state of states) {
       const newer = this.#states.get(state.webhookId);
@@ -229,7 +229,7 @@ export class WaitingStates {
     this.#events = events;
   }
 
-  /** Webhook states that did not fit into a transaction. */
+  /** Number of webhook states that did not fit into the last transaction. */
   get size(): number {
     return this.#states.size;
   }
@@ -240,7 +240,7 @@ export class WaitingStates {
     return { webhookStates, operationalEvents: this.#events.take() };
   }
 
-  /** The transaction was not written. Newer states take precedence over its states. */
+  /** Puts back the states and events of a transaction that was not written. Newer states take precedence. */
   putBack({ webhookStates, operationalEvents = [] }: CommitBatch): void {
     this.#states.putBack(webhookStates);
     this.#events.putBack(operationalEvents);

@@ -123,7 +123,7 @@ describe("oauth2 tokens", () => {
     assert.deepEqual(tokens.token(), token("t1"));
     wait(1);
     assert.deepEqual(await tokens.token(), token("t2"));
-    // A timestamp where a lifetime is expected counts as unspecified.
+    // A timestamp in place of a lifetime is ignored, as if no lifetime was given.
     wait(240_000);
     assert.deepEqual(await tokens.token(), token("t3"));
   });

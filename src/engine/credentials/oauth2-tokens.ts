@@ -18,13 +18,13 @@ type TokenAnswer =
   | { readonly kind: "granted"; readonly accessToken: string; readonly lifetimeMs: number }
   | FailedToken;
 
-/** For responses without `expires_in`. RFC 6749 (5.1) only recommends that field. */
+/** Assumed lifetime if a response contains no `expires_in`. RFC 6749 (5.1) only recommends that field. */
 const defaultLifetimeMs = 5 * 60_000;
 /** Maximum lifetime of a token. */
 const lifetimeMsMax = 24 * 60 * 60_000;
 /** As a lifetime, this would be more than thirty years, so the value must be a timestamp. */
 const unixSecondsMin = 1e9;
-/** Fits into a request header that most receivers accept. */
+/** Maximum length of an access token. Such a token fits into a request header that most receivers accept. */
 const tokenLengthMax = 8 * 1024;
 
 /**
@@ -40,13 +40,17 @@ const adviceByError: Readonly<Record<string, string>> = {
   invalid_scope: "check scope",
 };
 
-/** Bodies are never quoted: a server may echo the request, which contains the client secret. */
+/**
+ * Validates the response of a token endpoint. Never quotes its body: a server may echo the request, which contains the
+ * client secret.
+ */
 function readTokenAnswer(result: TransportResult): TokenAnswer {
   const { observation } = result;
   if (observation.kind === "failure") {
     const detail = `the token URL could not be reached: ${result.errorMessage ?? observation.category}`;
     const { shortage } = result;
-    // The fault is on our side, so it must not be attributed to the receiver or its token URL.
+    // The request itself was invalid. This is a bug in this program, so it must not be attributed to the receiver or
+    // its token URL.
     if (result.malformed === true) throw new Error("the request for an access token could not be built");
     return shortage === undefined ? failed(detail) : { kind: "failed", detail, shortage };
   }
@@ -114,7 +118,7 @@ const requestTimeoutMs = 10_000;
 const renewBeforeMsMax = 60_000;
 /** Cache time of a failure, so that waiting deliveries do not all retry at the same time. */
 const failureKeptMs = 5_000;
-/** Deliveries that have used their one resend; the oldest are evicted. */
+/** Maximum number of remembered deliveries that have used their one resend; the oldest are evicted. */
 const resentMax = 1_000;
 
 /**
@@ -230,8 +234,8 @@ interface FailedToken {
 export interface AccessTokens {
   token(): AccessToken | Promise<AccessToken>;
   /**
-   * The receiver rejected this token with 401. Returns true if the delivery may be sent again immediately with a new
-   * token, which is allowed once per delivery (EDS-9.2.3-3).
+   * Called when the receiver rejected this token with 401. Returns true if the delivery may be sent again immediately
+   * with a new token, which is allowed once per delivery (EDS-9.2.3-3).
    */
   rejected(accessToken: string, deliveryId: string): boolean;
 }

@@ -52,7 +52,7 @@ suite("secrets in responses of receivers", () => {
 
     test(`as ${name}, a secret is hidden wherever the response was cut`, () => {
       const spelt = spell(secret);
-      // Part of the first encoded character reveals nothing.
+      // If only a part of the first encoded character is visible, the secret is not revealed.
       for (let length = spell(secret.charAt(0)).length; length <= spelt.length; length += 1) {
         assert.equal(
           maskSecrets(`you sent ${spelt.slice(0, length)}`, secrets, true),

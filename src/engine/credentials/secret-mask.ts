@@ -50,13 +50,13 @@ const encodings: readonly Encoding[] = [
 ];
 
 /**
- * Masks the secrets of a request in the receiver's response: redirects repeat the query, error pages repeat the path
- * and headers. More people can read stored responses than secrets.
+ * Masks the secrets of a request in the receiver's response: redirects repeat the query, and error pages repeat the
+ * path and headers. More people can read stored responses than secrets.
  *
  * A secret is found case-insensitively in plain form, percent-encoded, in JSON escapes and in HTML entities, in
- * whole or in part, and with up to three of these nested. If `wasCut` is true, the text was truncated, and a
- * possible beginning of a secret at the end is masked too. Longer secrets are also found split, in hexadecimal
- * digits, and in Base64. A secret of four to seven characters is only found as a whole word.
+ * whole or in part, and with up to three of these encodings nested. If `wasCut` is true, the text was truncated, and a
+ * possible beginning of a secret at the end is masked too. Longer secrets are also found if they are split, in
+ * hexadecimal digits, or in Base64. A secret of four to seven characters is only found as a whole word.
  */
 export function maskSecrets(text: string, secrets: readonly string[], wasCut: boolean): string {
   const known = secrets.filter(({ length }) => length >= secretLengthMin);
@@ -74,12 +74,12 @@ export function maskSecrets(text: string, secrets: readonly string[], wasCut: bo
   return blotted(text, found);
 }
 
-/** Only ASCII, so that no character changes its length. */
+/** Lowercases ASCII letters only, because other letters may change their length. */
 function lowerCase(text: string): string {
   return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** Shorter forms would also match ordinary words. */
+/** Minimum length of compact forms; shorter ones would also match ordinary words. */
 const compactLengthMin = 12;
 /**
  * Limits the views to the text itself and its singly decoded views, because decoding deeper costs more than it finds.
@@ -109,7 +109,10 @@ function rewritten(
   });
 }
 
-/** The end of the last compared character, rather than the start of the next one. */
+/**
+ * Maps a match to the original text. It ends with the last compared character, before any removed characters that
+ * follow.
+ */
 function stretchOf({ origins, ends }: CompactView, from: number, to: number): Stretch {
   return [origins[from] ?? 0, ends[to - 1] ?? 0];
 }
@@ -160,7 +163,7 @@ function base64Forms(bytes: Buffer): readonly string[] {
   });
 }
 
-/** Starts at the first character and ends before the second. */
+/** A range of the text: `from` is inclusive, `to` is exclusive. */
 type Stretch = readonly [from: number, to: number];
 
 function occurrences({ text, origins }: View, secret: string): readonly Stretch[] {

@@ -28,11 +28,11 @@ export interface CapacityOptions extends CapacityLimits {
   readonly severalTenants: () => boolean;
   /** The slots for requests that have waited for more than a second. */
   readonly waitingSlots: WaitingSlots;
-  /** Lists an endpoint that was waiting for a slot; false if it will not be served soon. */
+  /** Lists an endpoint that was waiting for a slot as ready. Returns false if it will not be served soon. */
   readonly recall: (endpoint: Endpoint) => boolean;
   /** Returns a parked tenant to the round-robin. */
   readonly resume: (tenantQueue: TenantQueue) => void;
-  /** A request of the endpoint released its active slot and continues to wait. */
+  /** Called when a request of the endpoint releases its active slot but is still in flight. */
   readonly waits: (endpoint: Endpoint) => void;
 }
 
@@ -47,7 +47,7 @@ export interface CapacityOptions extends CapacityLimits {
 export class Capacity {
   readonly #options: CapacityOptions;
   readonly #shares: FairShares;
-  /** Requests in flight to an endpoint that is not known to be fast. */
+  /** Maximum number of requests in flight to an endpoint that is not known to be fast. */
   readonly #cautiousEach: number;
   readonly #hosts: HostPlaces | null;
   /** Requests younger than one second, in the order in which they started. */
@@ -81,7 +81,7 @@ export class Capacity {
     return this.#shares.isExhausted;
   }
 
-  /** Whether the tenant has all the slots it may have. */
+  /** Whether the tenant holds as many slots as it may. */
   isUsedUp(tenantQueue: TenantQueue): boolean {
     return this.#shares.isUsedUp(tenantQueue);
   }
@@ -92,7 +92,10 @@ export class Capacity {
     this.#hosts?.tenantSleeps(tenantQueue);
   }
 
-  /** The endpoint has all the requests it may have; it is listed again when one of them ends, or by its host. */
+  /**
+   * Whether the endpoint has as many requests in flight as it may. It is listed again when one of them ends, or when
+   * its host recalls it.
+   */
   isFull(endpoint: Endpoint): boolean {
     const { inFlight } = endpoint;
     if (inFlight >= this.#options.webhookConcurrency) return true;
@@ -100,14 +103,14 @@ export class Capacity {
     return this.#hosts !== null && this.#hosts.holdsBack(endpoint);
   }
 
-  /** The endpoint may not send now. If it lacks only a shared slot, it is recalled later. */
+  /** Whether the endpoint must not send now. If it lacks only a shared slot, it is recalled later. */
   refuses(endpoint: Endpoint): boolean {
     if (this.isFull(endpoint)) return true;
     if (this.#hosts !== null && this.#hosts.refuses(endpoint)) return true;
     return this.#shares.refuses(endpoint);
   }
 
-  /** Recalls the next endpoint or tenant that waits for a free slot; false if there is none. */
+  /** Recalls the next endpoint or tenant that waits for a free slot. Returns false if none is waiting. */
   recallNext(): boolean {
     const next = this.#shares.next();
     if (next === undefined) return false;
@@ -116,12 +119,12 @@ export class Capacity {
     return true;
   }
 
-  /** The endpoint had its turn while it was waiting at a host. */
+  /** Called after the turn of an endpoint that was waiting at a host. */
   served(endpoint: Endpoint, waitedAt: Host): void {
     this.#hosts?.served(endpoint, waitedAt);
   }
 
-  /** No endpoint of the tenant will have its turn soon. */
+  /** Called when no endpoint of the tenant will have its turn soon. */
   tenantSleeps(tenantQueue: TenantQueue): void {
     this.#hosts?.tenantSleeps(tenantQueue);
   }
@@ -158,7 +161,7 @@ export class Capacity {
     this.#retryOverdue();
   }
 
-  /** Stops the timer, because nothing more is sent. */
+  /** Stops the timer. Called when nothing more is sent. */
   stop(): void {
     this.#alarm.close();
   }
@@ -202,7 +205,7 @@ export class Capacity {
     else this.#options.waitingSlots.hangs(place.waiting);
   }
 
-  /** Returns false if no waiting slot is free. */
+  /** Moves a request to a waiting slot. Returns false if none is free. */
   #wait(place: Place): boolean {
     const { endpoint, bytes, hasHung } = place;
     const owner = { tenantId: endpoint.tenantQueue.tenantId, key: endpoint.webhook.id };
@@ -238,9 +241,9 @@ export interface SendPermitsOptions {
   readonly telemetry: Telemetry;
   readonly wakeups: Wakeups;
   readonly states: Pick<EndpointStates, "circuitMoved">;
-  /** Publishes endpoint state for other processes; null if there are none. */
+  /** Publishes endpoint state for other processes; null if this is the only process. */
   readonly notes: OwnerNotes | null;
-  /** The endpoint must not send until the gate opens. */
+  /** Called when the endpoint must not send until the gate opens. */
   readonly close: (endpoint: Endpoint, gate: ClosedGate, now: number) => void;
 }
 
@@ -273,7 +276,7 @@ export class SendPermits {
       return undefined;
     }
     if (tenantQueue.allowance !== null && !tenantQueue.allowance.secure()) {
-      // The reply wakes the queue long before that.
+      // The reply normally wakes the tenant queue long before this time.
       wakeups.at(tenantQueue, now + answerMsMax);
       return undefined;
     }

@@ -22,11 +22,11 @@ export interface EndpointDraft {
   readonly ordering?: LaneKey["ordering"];
   /** The default is `quick`. */
   readonly pace?: Pace;
-  /** Whether the receiver has ever responded; derived from `pace` by default. */
+  /** Whether the receiver has ever responded. The default depends on `pace`. */
   readonly hasAnswered?: boolean;
 }
 
-/** A dispatcher for which the test controls the lanes and decides when requests end. */
+/** A dispatcher whose lanes and request results are controlled by the test. */
 export class DispatchScene {
   readonly clock = new ManualClock();
   readonly dispatcher: Dispatcher;

@@ -17,7 +17,7 @@ import { Wakeups } from "../endpoint/wakeups.ts";
 const leaseMs = 300_000;
 const hourMs = 3_600_000;
 
-/** A dispatcher whose store accepts only releases, for tests of a lane and its leases. */
+/** A dispatcher for tests of a lane and its leases. Its store supports only releases. */
 function newDispatcher(clock: ManualClock, released: Lease[] = []) {
   const store = {
     release: async (leases: readonly Lease[]) => void released.push(...leases),

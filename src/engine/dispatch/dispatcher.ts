@@ -33,16 +33,16 @@ interface DispatcherOptions
     Omit<SendPermitsOptions, "close"> {
   readonly store: DeliveryStore;
   readonly clock: Clock;
-  /** Longer than the longest request; verified at start. */
+  /** Duration of a lease. Longer than the longest request; verified at start. */
   readonly leaseMs: number;
-  /** Maximum bytes of bodies that all lanes together hold in memory. */
+  /** Maximum size of the bodies that all lanes together hold in memory. */
   readonly bufferBytesMax: number;
   readonly attempts: Pick<Attempts, "start">;
   /** Ends deliveries without sending them. */
   readonly settler: Pick<Settler, "withoutAttempt">;
   readonly commits: Pick<CommitGroup, "backlog" | "trouble">;
   readonly shortages: Pick<Shortages, "pausing">;
-  /** Set after construction, like the backlog reader. */
+  /** A function, because ownership and the backlog reader are created after the dispatcher. */
   readonly ownership: () => Pick<Ownership, "holds" | "wanted" | "owned">;
   readonly backlog: () => Pick<BacklogReader, "finished">;
 }
@@ -108,7 +108,7 @@ export class Dispatcher implements FlightListener {
     return this.#capacity.active;
   }
 
-  /** The endpoint has reached its maximum number of concurrent requests. */
+  /** Whether the endpoint has reached its maximum number of concurrent requests. */
   isFull(endpoint: Endpoint): boolean {
     return this.#capacity.isFull(endpoint);
   }
@@ -141,7 +141,7 @@ export class Dispatcher implements FlightListener {
 
   // ---- calls from other parts ----------------------------------------------------------------------------------
 
-  /** The lane may have deliveries to send. Lists it unless a gate is closed. */
+  /** Lists the lane unless a gate is closed. Called when it may have deliveries to send. */
   consider(lane: Lane): void {
     if (!this.#running || !lane.endpoint.owned) return;
     const tier = lane.headTier();
@@ -156,20 +156,20 @@ export class Dispatcher implements FlightListener {
     else this.giveBack(lane);
   }
 
-  /** The tenant's rate limit has tokens again, or was changed. */
+  /** Serves the tenant again. Called when its rate limit has tokens again, or was changed. */
   considerTenantQueue(tenantQueue: TenantQueue): void {
     tenantQueue.stayAwake();
     this.#enqueueTenantQueue(tenantQueue);
     this.schedulePump();
   }
 
-  /** Gates of the endpoint may have opened. Checks it now, regardless of what it was waiting for. */
+  /** Checks an endpoint whose gates may have opened, regardless of what it was waiting for. */
   considerEndpoint(endpoint: Endpoint): void {
     endpoint.stayAwake();
     for (const lane of endpoint.lanes.values()) this.consider(lane);
   }
 
-  /** A delivery of the lane was committed without a lease. It is in the store, due at `dueAt`. */
+  /** Called when a delivery of the lane was committed without a lease. It can be claimed from the store at `dueAt`. */
   stored(lane: Lane, tier: number, dueAt: number): void {
     if (!lane.endpoint.owned) {
       if (this.#running) this.#options.ownership().wanted(lane.key.webhookId);
@@ -185,7 +185,8 @@ export class Dispatcher implements FlightListener {
 
   answered(flight: Flight, pace: Pace, isResponse: boolean): void {
     const { endpoint, place } = flight;
-    // Requests that fail before they are sent end quickly, for example while waiting for an access token.
+    // A request that fails before it is sent has a short duration, even after a long wait for an access token.
+    // Therefore `hasHung` takes precedence.
     endpoint.answered(place.hasHung && !isResponse ? "silent" : pace, isResponse);
     this.#capacity.end(place);
     if (!flight.lane.ordered) flight.lane.flightEnded();
@@ -201,7 +202,8 @@ export class Dispatcher implements FlightListener {
   }
 
   /**
-   * The settlement is committed (or the lease was lost): an ordered lane may continue; a retry waits in the store.
+   * Called when the settlement is committed or the lease was lost. An ordered lane may continue; a retry waits in the
+   * store.
    */
   settled(flight: Flight, retryAt: number | null): void {
     const { lane } = flight;
@@ -215,9 +217,9 @@ export class Dispatcher implements FlightListener {
   }
 
   /**
-   * The settlement was not written. The current lease owner decides; without an owner, the lease expires. Until then an
-   * ordered lane is blocked, because its head is neither in memory nor unleased. Later deliveries stay in the store;
-   * otherwise they would overtake the head once the lease has expired.
+   * Called when the settlement was not written. The current lease owner decides; without an owner, the lease expires.
+   * Until then an ordered lane is blocked, because its head is neither in memory nor unleased. Later deliveries stay in
+   * the store; otherwise they would overtake the head once the lease has expired.
    */
   lost({ lane }: Pick<Flight, "lane">): void {
     const { wakeups, clock, leaseMs, ownership } = this.#options;
@@ -233,7 +235,7 @@ export class Dispatcher implements FlightListener {
       lane.markAllMore();
       this.giveBack(lane);
     }
-    // Not on the lane itself, because an earlier wake-up would replace this one.
+    // A separate sleeper, because an earlier wake-up of the lane itself would replace this one.
     const sleep: Sleep = new Sleep((now) => {
       // The clock was set back: the lease, which ends at a wall-clock time, is still valid.
       if (now < leaseEndsAt) return wakeups.at(sleep, leaseEndsAt);
@@ -244,7 +246,9 @@ export class Dispatcher implements FlightListener {
     this.schedulePump();
   }
 
-  /** The lane state in memory differs from the store. Discards it and claims the lane again. */
+  /**
+   * Discards the state of a lane in memory, and claims the lane again. Called when that state differs from the store.
+   */
   reread(lane: Lane): void {
     lane.forgetLost();
     this.giveBack(lane);
@@ -261,7 +265,7 @@ export class Dispatcher implements FlightListener {
     this.#buffers.putBack(lane, flight.delivery.lease);
   }
 
-  /** Ordered lanes that sleep until their head is due check for a new head. */
+  /** Makes ordered lanes that sleep until their head is due check for a new head. */
   headsChanged(endpoint: Endpoint): void {
     for (const lane of endpoint.lanes.values()) {
       if (!lane.ordered || lane.wakeAt === null) continue;
@@ -271,7 +275,10 @@ export class Dispatcher implements FlightListener {
     }
   }
 
-  /** Due times in the store were moved earlier. Lanes that sleep until the old due times check again. */
+  /**
+   * Makes lanes check again that sleep until their old due times. Called when due times in the store were moved
+   * earlier.
+   */
   dueTimesChanged(endpoint: Endpoint): void {
     for (const lane of endpoint.lanes.values()) {
       lane.stayAwake();
@@ -323,7 +330,7 @@ export class Dispatcher implements FlightListener {
     this.#buffers.claim();
   };
 
-  /** Too many writes are uncommitted, or this machine lacks a resource. Sending stops for now. */
+  /** Whether sending stops for now, because too many writes are uncommitted or this machine lacks a resource. */
   #isCongested(): boolean {
     const { commits, shortages } = this.#options;
     return commits.backlog > uncommittedMax || commits.trouble !== null || shortages.pausing;
@@ -378,7 +385,8 @@ export class Dispatcher implements FlightListener {
     if (lane.ordered && isLater(head.progress, now)) {
       this.giveBack(lane);
       lane.nothingMore();
-      // The clock jumped past a wake-up that has not fired yet. Without this check, the lane would spin until it fires.
+      // The clock may have jumped past a wake-up that has not fired yet. It is cancelled here; otherwise the lane would
+      // spin until it fires.
       lane.stayAwake();
       this.#options.wakeups.at(lane, head.progress.dueAt);
       return true;
@@ -426,7 +434,7 @@ export class Dispatcher implements FlightListener {
     this.consider(lane);
   }
 
-  /** Returns false if the endpoint will not be served soon. */
+  /** Adds the endpoint to the round. Returns false if it will not be served soon. */
   #enlist(endpoint: Endpoint): boolean {
     if (!this.#running || endpoint.wakeAt !== null || this.#capacity.isFull(endpoint)) return false;
     const { tenantQueue } = endpoint;
@@ -438,7 +446,10 @@ export class Dispatcher implements FlightListener {
     return tenantQueue.wakeAt === null && !tenantQueue.parked;
   }
 
-  /** An ordered lane has a delivery in flight, or its head waits for a retry. Nothing may overtake that delivery. */
+  /**
+   * Whether an ordered lane has a delivery in flight, or its head waits for a retry. Nothing may overtake that
+   * delivery.
+   */
   #headWaits(lane: Lane): boolean {
     return lane.inFlight > 0 || (lane.wakeAt !== null && lane.wakeAt > this.#options.clock.now());
   }
@@ -459,17 +470,20 @@ export class Dispatcher implements FlightListener {
   }
 }
 
-/** A new delivery without a delay is due immediately, even if the clock that dated it was ahead. */
+/**
+ * Whether a delivery is not due yet. A new delivery without a delay is due immediately, even if the clock that dated it
+ * was ahead.
+ */
 function isLater({ attemptCount, createdAt, dueAt }: DeliveryProgress, now: number): boolean {
   return dueAt > now && (attemptCount > 0 || dueAt > createdAt);
 }
 
-/** A delivery is sent only if its lease outlasts the longest request. */
+/** Minimum remaining lease when a delivery is sent. Longer than the longest request. */
 const leaseReserveMs = attemptTimeoutMsMax + 10_000;
 /** Maximum number of deliveries taken from one endpoint before the next tenant's turn. */
 const quantum = 4;
 const laneRefillBelow = 8;
 /** Maximum number of uncommitted settlements before sending stops; reached only if the store does not respond. */
 const uncommittedMax = 5_000;
-/** A gate that opens within this time does not cause its lanes to return their deliveries. */
+/** If a gate opens within this time, its lanes keep their deliveries in memory. */
 const keepBufferMs = 1_000;

@@ -16,7 +16,7 @@ const nothing: ClaimResult = {
   nextDueAt: null,
 };
 
-/** Buffers over a store that replies when the test allows it. */
+/** Buffers over a store whose responses the test releases. */
 class Scene {
   readonly clock = new ManualClock();
   /** Running claims, in order. */

@@ -15,7 +15,7 @@ interface LaneBuffersOptions {
   readonly telemetry: Telemetry;
   readonly wakeups: Wakeups;
   readonly leaseMs: number;
-  /** Maximum bytes of bodies that all lanes together hold in memory. */
+  /** Maximum size of the bodies that all lanes together hold in memory. */
   readonly bufferBytesMax: number;
   readonly dispatcher: Pick<Dispatcher, "refilled" | "schedulePump">;
 }
@@ -32,7 +32,7 @@ export class LaneBuffers {
   readonly #unreleased = new Set<readonly Lease[]>();
   readonly #running = new Set<Promise<void>>();
   #bytes = 0;
-  /** Maximum number of bytes that the running calls may return. */
+  /** Maximum size of the bodies that the running calls may return. */
   #bytesPromised = 0;
 
   constructor(options: LaneBuffersOptions) {
@@ -202,7 +202,7 @@ export class LaneBuffers {
     this.#options.dispatcher.refilled(lane);
   }
 
-  /** The store cannot be read: the lanes retry a little later. */
+  /** Called when the store cannot be read. The lanes retry a little later. */
   #failed(lanes: readonly Lane[], error: unknown): void {
     const { clock, telemetry, wakeups } = this.#options;
     telemetry.log.error({ err: String(error), lanes: lanes.length }, "claiming deliveries failed; retrying");
@@ -220,7 +220,9 @@ export class LaneBuffers {
  */
 const roundsMax = 2;
 const claimMax = 128;
-/** An ordered lane sends one delivery at a time, and returns all others if its head fails. */
+/**
+ * Maximum deliveries per claim for an ordered lane, which sends one at a time and returns all others if its head fails.
+ */
 const orderedClaimMax = 16;
 /** Maximum number of lanes that are refilled at the same time. */
 const claimsMax = 64;
@@ -289,7 +291,7 @@ export class Reservations {
     return this.#backlog().finished || this.#ownership().owned() !== null;
   }
 
-  /** The reserved delivery was committed. */
+  /** Adds a reserved delivery to its lane. Called when the delivery was committed. */
   accept(lane: Lane, delivery: ClaimedDelivery): void {
     const isLate = lane.unreserve();
     this.#buffers.push(lane, delivery);
@@ -298,7 +300,7 @@ export class Reservations {
     this.#dispatcher.consider(lane);
   }
 
-  /** The reserved delivery was not committed. */
+  /** Returns a reservation. Called when the reserved delivery was not committed. */
   cancel(lane: Lane): void {
     lane.unreserve();
     this.#dispatcher.consider(lane);

@@ -7,7 +7,7 @@ import { OldestDue } from "./oldest-due.ts";
 
 const minuteMs = 60_000;
 
-/** One endpoint whose backlog in the store has been due since the start. */
+/** One endpoint. Its deliveries in the store have all been due since the start. */
 function backlogScene() {
   const scene = new DispatchScene({});
   const endpoint = scene.endpoint("receiver");

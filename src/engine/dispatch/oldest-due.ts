@@ -10,8 +10,8 @@ import type { Dispatcher } from "./dispatcher.ts";
 
 /**
  * Finds the oldest due delivery that only this system delays: its webhook has no closed gate or rate limit, and its
- * receiver is not busy with the maximum number of requests. Checks memory first, and queries the store only for lanes
- * that have more deliveries in it.
+ * receiver has fewer than the maximum number of requests in flight. Checks memory first, and queries the store only for
+ * lanes that have further deliveries there.
  */
 export class OldestDue {
   readonly #context: Pick<EngineContext, "clock">;
@@ -35,13 +35,13 @@ export class OldestDue {
     this.#dispatcher = dispatcher;
   }
 
-  /** Age in milliseconds; 0 if nothing is due. */
+  /** Age of the oldest due delivery in milliseconds; 0 if none is due. */
   async ageMs(): Promise<number> {
     const now = this.#context.clock.now();
     return Math.max(0, now - (await this.#dueAt(now)));
   }
 
-  /** Infinity if no delivery is waiting. */
+  /** Due time of the oldest waiting delivery; Infinity if no delivery is waiting. */
   async #dueAt(now: number): Promise<number> {
     const lanes: LaneKey[] = [];
     let oldest = Number.POSITIVE_INFINITY;
@@ -88,6 +88,6 @@ function isUnderWay(lane: Lane): boolean {
   return lane.ordered && (lane.inFlight > 0 || lane.settling > 0);
 }
 
-/** Limit per query. Beyond the limit, the oldest delivery is not much older. */
+/** Maximum number of lanes per query. Deliveries of the lanes beyond it are hardly older. */
 const lanesMax = 200;
 const pagesMax = 10;

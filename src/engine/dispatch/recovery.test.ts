@@ -12,7 +12,7 @@ const keys = ["a", "b"].map(
   (eventType): LaneKey => ({ webhookId: "w", ordering: "per_event_type", eventType }),
 );
 
-/** A store with one lane per page whose first `failures` calls fail. */
+/** A store that returns one lane per page. The first `failures` calls fail. */
 function scene(failures: number) {
   const clock = new ManualClock();
   const endpoint = bareEndpoint({ id: "w", owned: true });

@@ -1,6 +1,5 @@
 /**
- * The cost of requests that wait for a long time (docs/decisions/request-age.md), measured by the order of events with
- * a manual clock.
+ * The cost of long-running requests (docs/decisions/request-age.md), measured by the order of events on a manual clock.
  */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
@@ -8,7 +7,7 @@ import { DispatchScene } from "./dispatch-scene.fixture.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { Pace } from "../endpoint/endpoint-states.ts";
 
-/** Creates endpoints of a tenant whose receivers never respond. Each endpoint has some due deliveries. */
+/** Creates endpoints of one tenant with some due deliveries each. Their receivers never respond. */
 async function hangingEndpoints(
   scene: DispatchScene,
   of: { readonly tenant: string; readonly count: number; readonly pace?: Pace; readonly due?: number },
@@ -31,7 +30,9 @@ async function secondsUntilSent(scene: DispatchScene, endpoint: Endpoint): Promi
   return Number.POSITIVE_INFINITY;
 }
 
-/** Receivers that respond immediately: each of their events gets a slot when it is published. */
+/**
+ * Asserts that each event for these endpoints is sent as soon as it is published. Their receivers respond immediately.
+ */
 async function assertSentAtOnce(
   scene: DispatchScene,
   quick: readonly Endpoint[],

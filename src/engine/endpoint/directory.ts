@@ -64,7 +64,7 @@ interface TenantSubscriptions {
   readonly matches: Map<string, readonly Endpoint[]>;
 }
 
-/** Publishers choose event types, so this limits the cache of a tenant. */
+/** Maximum number of cached types per tenant, because publishers choose the types. */
 const matchesKeptMax = 1_000;
 
 /** Every webhook that is not deleted, as a running endpoint, and the queues of the tenants. */
@@ -72,11 +72,11 @@ export class Directory {
   readonly #options: EngineOptions;
   readonly #wakeups: Wakeups;
   readonly #wakes: EndpointWakes;
-  /** Null if the limit of a tenant is divided among the workers. */
+  /** Null if each worker gets a fixed share of a tenant's limit. */
   readonly #allowances: TenantAllowances | null;
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #tenantQueues = new Map<string, TenantQueue>();
-  /** Number of webhooks by tenant, without tenants that have none. */
+  /** Number of webhooks by tenant ID. Tenants without webhooks have no entry. */
   readonly #webhooksOf = new Map<string, number>();
   readonly #tenantKeys = new Map<string, readonly StoredSecret[]>();
   readonly #tenantLimits = new Map<string, RateLimitConfig>();
@@ -125,7 +125,7 @@ export class Directory {
     }
     const { clock, store } = this.#options;
     const queue = this.tenantQueue(webhook.tenantId);
-    // With several processes, endpoints have to be acquired (cluster/).
+    // With several processes, an endpoint is not served until this process has acquired it (cluster/).
     const isOwned = store.ownership === undefined;
     const endpoint = new Endpoint(config, queue, clock.now(), this.#wakes, isOwned);
     this.#reconfigure(endpoint, config);
@@ -229,7 +229,7 @@ export class Directory {
     );
   }
 
-  /** The overlap of a rotation ends. From now on only the new key signs (TS16-68). */
+  /** Rebuilds the configuration when the overlap of a rotation ends. From then on only the new key signs (TS16-68). */
   #rebuildAt(webhookId: string, at: number): void {
     let sleeper = this.#rotations.get(webhookId);
     if (sleeper === undefined) {

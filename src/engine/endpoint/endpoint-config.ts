@@ -157,8 +157,8 @@ function earliestExpiry(secrets: readonly StoredSecret[]): number | null {
 }
 
 /**
- * Endpoint state that only its owner has, for processes that answer API calls: why deliveries wait, and the circuit's
- * counts. The state may be slightly outdated and is never used for decisions. Times are Unix ms.
+ * Endpoint state that only the owner has, for processes that answer API calls: why deliveries wait, and the circuit's
+ * counts. It may be slightly outdated and is never used for decisions. Timestamps are in Unix milliseconds.
  */
 export interface EndpointReport {
   readonly inFlight: number;

@@ -15,7 +15,7 @@ import type { OperationalEvents } from "./webhook-lifecycle.ts";
 export class EndpointStates {
   readonly #context: Pick<EngineContext, "clock" | "telemetry">;
   readonly #directory: Directory;
-  /** Publishes endpoint state for other processes; null if there are none. */
+  /** Publishes endpoint state for other processes; null if this is the only process. */
   readonly #notes: OwnerNotes | null;
   readonly #operationalEvents: OperationalEvents;
   readonly #touch: () => void;
@@ -23,7 +23,7 @@ export class EndpointStates {
   /** Circuit moves by webhook that no written state contains yet. */
   readonly #moves = new Map<string, readonly WebhookHistoryEntry[]>();
 
-  /** `touch`: there are states to write, even if no other write follows. */
+  /** `touch` is called when there are states to write, even if no other write follows. */
   constructor(
     context: Pick<EngineContext, "clock" | "telemetry">,
     directory: Directory,
@@ -51,7 +51,7 @@ export class EndpointStates {
   /** The states that changed after they were last written, for the next commit. */
   take(): readonly WebhookRuntimeState[] {
     if (this.#dirty.size === 0) return [];
-    // The endpoints owned by other processes are written by those processes.
+    // Endpoints owned by other processes are skipped, because their owners write them.
     const states = [...this.#dirty].filter(({ owned }) => owned).map((endpoint) => this.#withMoves(endpoint));
     this.#dirty.clear();
     this.#moves.clear();
@@ -64,7 +64,10 @@ export class EndpointStates {
     return moves === undefined ? state : { ...state, moves };
   }
 
-  /** Failed probes are not recorded, because a circuit that stays open moves only once. */
+  /**
+   * Records when the circuit leaves or reaches the closed state. Failed probes are not recorded, because the circuit
+   * stays open.
+   */
   #note(endpoint: Endpoint, { from, to }: CircuitTransition): void {
     if (from === to || (to !== "closed" && from !== "closed")) return;
     const { id } = endpoint.webhook;
@@ -102,20 +105,20 @@ export class EndpointStates {
     this.#operationalEvents.tell(webhookEvent(webhook, { type, of: at, at, data }));
   }
 
-  /** A user ended the pause that the receiver requested, or the receiver changed. */
+  /** Called when a user ended the pause that the receiver requested, or the receiver changed. */
   resumed(endpoint: Endpoint): void {
     endpoint.resume();
     this.#dirty.add(endpoint);
     this.#touch();
   }
 
-  /** The webhook has a new URL: what is known about the old receiver does not apply to the new one. */
+  /** Called when the webhook has a new URL. The state of the old receiver does not apply to the new one. */
   moved(endpoint: Endpoint): void {
     endpoint.forgetPace();
     this.resumed(endpoint);
   }
 
-  /** The webhook was enabled again. The failures that stopped it are cleared. */
+  /** Called when the webhook was enabled again. Clears the failures that stopped it. */
   reenabled(endpoint: Endpoint): void {
     this.resumed(endpoint);
     healthReenabled(endpoint.health);
@@ -133,15 +136,16 @@ export class EndpointStates {
 
 /**
  * The pace of the last response, which best predicts the next request. `quick`: within a second. `slow`: later than
- * that. `silent`: not within five seconds, or no response. `unknown`: before the first response. A request in flight
- * changes the pace too: its endpoint is slow after one second and silent after five.
+ * that, or a failure within a second that is not a timeout. `silent`: not within five seconds, or no response.
+ * `unknown`: before the first response. A request in flight also changes the pace: its endpoint is slow after one
+ * second and silent after five.
  */
 export const paces = ["quick", "unknown", "slow", "silent"] as const;
 export type Pace = (typeof paces)[number];
 
 /**
- * A refused connection ends as fast as a quick response, but predicts nothing about the next request. A timeout counts
- * as silence, however short it is.
+ * A refused connection ends as fast as a quick response but predicts nothing about the next request. Every timeout
+ * counts as silence, even if the timeout was short.
  */
 export function paceOf({ observation, durationMs }: TransportResult): Pace {
   const answered = observation.kind === "response";

@@ -40,7 +40,7 @@ export interface EndpointWakes {
   readonly tenantQueueWoke: (tenantQueue: TenantQueue) => void;
 }
 
-/** State that is stored together with the health. */
+/** State of the receiver that is stored together with the health. */
 type StoredKnowledge = Partial<Record<"pace" | "hasAnswered" | "gates" | "recent", unknown>>;
 
 /**
@@ -50,11 +50,11 @@ type StoredKnowledge = Partial<Record<"pace" | "hasAnswered" | "gates" | "recent
 export class Endpoint extends Sleeper implements LiveWebhook, Listed {
   readonly tenantQueue: TenantQueue;
   readonly lanes = new Map<string, Lane>();
-  /** Ordered by the priority of their head. */
+  /** The lanes that may have deliveries to send, by the priority of their head. */
   readonly #readyLanes = new ReadyLists<Lane>();
   /** Its ready list in the tenant queue; -1 if it is in none. Managed by ready-lists.ts. */
   readyTier = -1;
-  /** It is in line for a slot. Managed by fair-shares.ts. */
+  /** Whether it is in line for a slot. Managed by fair-shares.ts. */
   inLine = false;
   /** The host at which it waits for a slot. Managed by host-places.ts. */
   waitsAt: Host | null = null;
@@ -172,7 +172,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return this.#recent;
   }
 
-  /** Records the end of an attempt. Returns true if the endpoint was failing and no longer is. */
+  /** Records the end of an attempt. Returns true if the endpoint was failing before this attempt and no longer is. */
   attempted(isFailure: boolean): boolean {
     const wasFailing = isFailing(this.#recent);
     noteRecent(this.#recent, isFailure);
@@ -247,25 +247,25 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return this.#hasAnswered;
   }
 
-  /** A request has ended. `isResponse`: whether the receiver responded. */
+  /** Called when a request has ended. `isResponse`: whether the receiver responded. */
   answered(pace: Pace, isResponse: boolean): void {
     this.#pace = pace;
     if (isResponse) this.#hasAnswered = true;
   }
 
-  /** A request has been in flight for one second. */
+  /** Called when a request has been in flight for one second. */
   waits(): void {
     if (this.#pace === "quick") this.#pace = "slow";
   }
 
-  /** A request has been in flight for five seconds. */
+  /** Called when a request has been in flight for five seconds. */
   hangs(): void {
     this.#pace = "silent";
   }
 
   /**
-   * The receiver changed. A fast endpoint remains fast until proven otherwise, so that requests in flight to the old
-   * URL do not slow it down.
+   * Called when the receiver changed. A fast endpoint remains fast until proven otherwise, so that requests in flight
+   * to the old URL do not slow it down.
    */
   forgetPace(): void {
     if (this.#pace === "quick") return;
@@ -273,12 +273,12 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#hasAnswered = false;
   }
 
-  /** The periods in which the endpoint's gates held deliveries; null if there were none. */
+  /** The periods in which the endpoint's gates held deliveries; null if none was recorded. */
   get gateLog(): GateLog | null {
     return this.#gateLog;
   }
 
-  /** A delivery was ready, but a gate was closed. */
+  /** Called when a delivery was ready, but a gate was closed. */
   noteClosed(gate: ClosedGate, now: number): void {
     this.#gateLog ??= new GateLog();
     this.#gateLog.note(gate.waitingFor, gate.until, now);
@@ -333,8 +333,8 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
   }
 
   /**
-   * Set if there are several processes, from acquiring the webhook until it is released in the store. This includes the
-   * time while it is leaving and no longer `owned`.
+   * The owner epoch under which this process acquired the webhook, if there are several processes. It is kept until the
+   * webhook is released in the store, even while the endpoint is leaving and no longer `owned`.
    */
   get ownerEpoch(): number | null {
     return this.#ownerEpoch;
@@ -370,7 +370,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.unlistLanes();
   }
 
-  /** The endpoint was released in the store. */
+  /** Called when the endpoint was released in the store. */
   released(): void {
     this.#ownerEpoch = null;
   }
@@ -395,7 +395,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#active += 1;
   }
 
-  /** An active request counts as waiting from now on. */
+  /** Called when an active request becomes a waiting request. */
   requestWaits(): void {
     this.#active -= 1;
   }
@@ -434,7 +434,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#readyLanes.push(lane, tier);
   }
 
-  /** Puts a lane before all others of its tier. For a lane that `nextLane` returned and that sent nothing. */
+  /** Puts a lane before all others of its tier. Used for a lane that `nextLane` returned and that sent nothing. */
   putBack(lane: Lane, tier: number): void {
     this.#readyLanes.unshift(lane, tier);
   }
@@ -449,7 +449,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     );
   }
 
-  /** The highest tier with a listed lane; -1 if there is none. A stale entry may make it too high. */
+  /** The highest tier with a listed lane; -1 if no lane is listed. A stale entry may make it too high. */
   listedTier(): number {
     return this.#readyLanes.highestTier();
   }

@@ -11,7 +11,7 @@ export interface DeliveryView {
   readonly status: DeliveryStatus;
   /** Null unless the delivery is waiting. */
   readonly waitingFor: WaitingFor | null;
-  /** Unix milliseconds; null if unknown. */
+  /** When the wait ends, in Unix milliseconds; null if unknown. */
   readonly waitingUntil: number | null;
   readonly nextAttemptAt: number | null;
   /**
@@ -20,8 +20,8 @@ export interface DeliveryView {
    */
   readonly waits: readonly DeliveryWait[];
   /**
-   * Everything that holds it now, in the order in which it is checked; the first one is the main reason. Empty unless
-   * it is waiting.
+   * All reasons why it waits now, in the order in which they are checked; the first one is the main reason. Empty
+   * unless it is waiting.
    */
   readonly gates: readonly DeliveryGate[];
 }
@@ -36,8 +36,8 @@ export interface ExplainInput {
 }
 
 /**
- * The status shown in the API, with the reason and the end of the wait of a waiting delivery. Pure except for reading
- * the endpoint.
+ * Computes the status shown in the API, with the reason and the end of the wait of a waiting delivery. Reads the
+ * endpoint but changes nothing.
  */
 export function explain(input: ExplainInput): DeliveryView {
   const { delivery, endpoint, now } = input;
@@ -64,9 +64,9 @@ interface Wait {
 }
 
 /**
- * The main reason, which is the first of these in a fixed order: a deleted webhook, a request in flight, the first
- * closed gate (`closedGates`) unless it opens before the delivery is due, the due time, the order of the lane, the rate
- * limit, the capacity.
+ * The main reason why a delivery waits. It is the first of these that applies: a deleted webhook, a request in flight,
+ * the first closed gate (`holdingGate`) unless it opens before the delivery is due, the due time, the order of the
+ * lane, the rate limit, the capacity.
  */
 function waitOf(input: ExplainInput): Wait {
   const { delivery, endpoint, now } = input;
@@ -85,7 +85,7 @@ function waitOf(input: ExplainInput): Wait {
   return order ?? rateWait(endpoint, now) ?? { waitingFor: "capacity", until: null };
 }
 
-/** The main reason, followed by everything else that holds it now, in the same fixed order. */
+/** The main reason, followed by all other reasons in the same fixed order. */
 function waitsOf(input: ExplainInput, first: Wait): readonly Wait[] {
   const { delivery, endpoint, now } = input;
   if (endpoint === undefined || first.waitingFor === "in_flight") return [first];
@@ -100,7 +100,10 @@ function waitsOf(input: ExplainInput, first: Wait): readonly Wait[] {
   return [first, ...rest.filter(({ waitingFor }) => waitingFor !== first.waitingFor)];
 }
 
-/** The closed gates of a webhook, without those of single deliveries such as the retry schedule. Pure. */
+/**
+ * The closed gates of a webhook. Reasons that concern single deliveries, such as the retry schedule, are excluded.
+ * Pure.
+ */
 export function explainWebhook(endpoint: Endpoint, now: number): readonly DeliveryGate[] {
   const rest = [headWait(endpoint, now), rateWait(endpoint, now)].filter((wait) => wait !== null);
   return [...closedGates(endpoint, now), ...rest].map((each) =>
@@ -108,7 +111,7 @@ export function explainWebhook(endpoint: Endpoint, now: number): readonly Delive
   );
 }
 
-/** The ordered lane that waits longest for its head; null if none does. */
+/** The wait of the ordered lane that waits longest for its head; null if no lane waits. */
 function headWait({ owned, ownerEpoch, lanes, report }: Endpoint, now: number): Wait | null {
   const isKnown = owned || ownerEpoch !== null;
   const own = isKnown ? [...lanes.values()].map((lane) => (lane.ordered ? lane.wakeAt : null)) : [];
@@ -135,7 +138,7 @@ function gateOf({ waitingFor: gate, until }: Wait, input: GateInput): DeliveryGa
   };
 }
 
-/** Null if it was not recorded. */
+/** When the wait began; null if it was not recorded. */
 function sinceOf(gate: WaitingFor, { delivery, endpoint, now }: GateInput): number | null {
   if (gate === "schedule" && delivery !== null)
     return delivery.lastAttempt?.executedAt ?? delivery.progress.createdAt;

@@ -8,8 +8,8 @@ import type { TenantQueue } from "./tenant-queue.ts";
  * The slots of active requests, shared among tenants and among the endpoints of each tenant.
  *
  * There are three nested shares: all slots, those for endpoints that are not known to be fast, and, within these,
- * those for endpoints that did not respond. Therefore hanging endpoints never block slow or new ones, and none of
- * them block fast ones. Within each share the threshold of `SharedSlots` applies.
+ * those for endpoints that did not respond. Therefore hanging endpoints never block slow or new ones, and neither of
+ * these groups blocks fast ones. Within each share the threshold of `SharedSlots` applies.
  *
  * A tenant that holds its part of all slots is parked as a whole; an endpoint that lacks a slot waits in a line of
  * its tenant. Free slots go to tenants in round-robin order.
@@ -17,7 +17,10 @@ import type { TenantQueue } from "./tenant-queue.ts";
 export class FairShares {
   readonly #slots: SharedSlots;
   readonly #concurrency: number;
-  /** Tenants with waiting endpoints for each share, followed by parked tenants, in the order of their turns. */
+  /**
+   * For each share, the tenants with endpoints that wait for it; then the parked tenants. Each list is in the order of
+   * turns.
+   */
   readonly #turns = [
     new Fifo<TenantQueue>(),
     new Fifo<TenantQueue>(),
@@ -44,7 +47,7 @@ export class FairShares {
     return this.#slots.inUse(0) >= this.#concurrency;
   }
 
-  /** Whether the tenant holds its full part of all slots. */
+  /** Whether the tenant holds as many of all slots as it may. */
   isUsedUp(tenantQueue: TenantQueue): boolean {
     return this.#slots.left(0, tenantQueue.holds(0)) <= 0;
   }
@@ -149,9 +152,10 @@ const parked = 3;
 
 export const shareOf = { quick: 0, unknown: 1, slow: 1, silent: 2 } as const satisfies Record<Pace, Share>;
 /**
- * While no other tenant needs slots, a tenant gets 64 of 100 slots, 62 of the 75 for new and slow endpoints, and 25 of
- * the 50 for silent ones. The second part is large because these slots are released after a second, and a tenant with
- * 300 new endpoints that hang must still start each of them within five seconds.
+ * Parts of the slots that each share may use. While no other tenant needs slots, a tenant gets 64 of 100 slots, 62 of
+ * the 75 for new and slow endpoints, and 25 of the 50 for silent ones. The second part is large because these slots are
+ * released after a second, and a tenant with 300 new endpoints that hang must still start each of them within five
+ * seconds.
  */
 const shareParts = [
   { part: 1, tenantMultiple: 2 },

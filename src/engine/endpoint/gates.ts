@@ -16,8 +16,8 @@ interface ClosedTime {
 }
 
 /**
- * Periods in which gates held deliveries: one entry for each time a gate was closed, regardless of the number of
- * deliveries. When a delivery is sent, its waits are taken from here. Times in Unix ms.
+ * Periods in which gates held deliveries, with one entry for each time a gate was closed, regardless of the number of
+ * deliveries. When a delivery is sent, its waits are derived from these entries. Timestamps are in Unix milliseconds.
  */
 export class GateLog {
   #entries: ClosedTime[] = [];
@@ -81,7 +81,10 @@ function joined(entries: readonly ClosedTime[]): ClosedTime[] {
   });
 }
 
-/** Maximum time of a failing probe, or of a request that ends one pause and starts the next. */
+/**
+ * Maximum gap after which the previous entry is still extended. Longer than a failing probe, or than a request that
+ * ends one pause and starts the next.
+ */
 const gapMsMax = 60_000;
 const entriesMax = 16;
 
@@ -123,12 +126,12 @@ export function closedGates(endpoint: Endpoint, now: number): readonly ClosedGat
   return gates.filter((gate) => gate !== null);
 }
 
-/** A request is never sent unsigned (TS16-57). */
+/** The gate for a missing signing key. A request is never sent unsigned (TS16-57). */
 function keyGate({ config }: Endpoint): ClosedGate | null {
   return config.canSign ? null : { waitingFor: "no_signing_key", until: null };
 }
 
-/** A user paused the webhook. */
+/** The gate for a webhook that a user paused. */
 function handGate({ webhook }: Endpoint, now: number): ClosedGate | null {
   const pause = webhook.pause === null ? null : pauseAt(webhook, now);
   return pause === null ? null : { waitingFor: "paused", until: pause.until };
@@ -156,8 +159,8 @@ function probingGate({ circuit, policy }: Endpoint, now: number): ClosedGate | n
 }
 
 /**
- * The rate limits of the webhook and the tenant. Only checks them, because tokens are taken after all other gates are
- * open.
+ * The gate of an exhausted rate limit, of the webhook or the tenant. Takes no tokens, because that is done after all
+ * other gates are open.
  */
 export function closedByRate(
   endpoint: Endpoint,

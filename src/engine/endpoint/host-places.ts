@@ -10,7 +10,7 @@ export class Host {
   /** Endpoints waiting for a slot, in order of arrival. Fast endpoints and the others are in separate lines. */
   readonly quickLine = new Set<Endpoint>();
   readonly cautiousLine = new Set<Endpoint>();
-  /** The two lines are served alternately. */
+  /** Whether the line of the other endpoints was served first last time; the two lines alternate. */
   cautiousFirst = false;
 
   constructor(name: string) {
@@ -44,12 +44,14 @@ export class HostPlaces {
     return this.#hosts.size;
   }
 
-  /** Limit for one endpoint that is not known to be fast, so that two hanging endpoints do not block a third. */
+  /**
+   * Maximum requests to one endpoint that is not known to be fast, so that two hanging endpoints do not block a third.
+   */
   get cautiousEach(): number {
     return Math.max(1, Math.floor(this.#cautiousMax / 2));
   }
 
-  /** Whether the endpoint is in line without a slot. It will be recalled. */
+  /** Whether the endpoint is in line and no slot is free for it. It will be recalled. */
   holdsBack(endpoint: Endpoint): boolean {
     const host = endpoint.waitsAt;
     if (host === null || host.name !== endpoint.config.host) return false;
@@ -89,14 +91,17 @@ export class HostPlaces {
     this.#passOn(host);
   }
 
-  /** The endpoint had its turn while it was in a line of `host`. If it did not use its slot, it leaves the line. */
+  /**
+   * Called after an endpoint that was in a line of `host` had its turn. If it could have taken a slot but did not need
+   * one, it leaves the line.
+   */
   served(endpoint: Endpoint, host: Host): void {
     endpoint.tenantQueue.recalled.delete(endpoint);
     if (endpoint.waitsAt === host && !this.holdsBack(endpoint)) this.#leave(endpoint);
     this.#passOn(host);
   }
 
-  /** The recalled endpoints of a tenant will not be served soon because of its limit, so they leave the line. */
+  /** Called when a tenant will not be served soon. Its recalled endpoints leave their lines. */
   tenantSleeps(tenantQueue: TenantQueue): void {
     for (const endpoint of tenantQueue.recalled) {
       const host = endpoint.waitsAt;

@@ -31,11 +31,14 @@ export class Lane extends Sleeper implements Listed {
   readonly ordered: boolean;
   readonly #more: [boolean, boolean, boolean] = [false, false, false];
   #claiming = false;
-  /** If events are published during a claim, they set `more` again when the claim returns. */
+  /** Tiers of events that were published during a claim. They set `more` again when the claim returns. */
   readonly #moreWhileClaiming: [boolean, boolean, boolean] = [false, false, false];
   #releasing = 0;
   #reserved = 0;
-  /** The number of reservations, and whether the running claim, were made before the lane was last emptied. */
+  /**
+   * Number of reservations that were made before the lane was last emptied. The next field says whether the running
+   * claim was.
+   */
   #reservedBeforeEmptied = 0;
   #claimedBeforeEmptied = false;
   #inFlight = 0;
@@ -77,7 +80,7 @@ export class Lane extends Sleeper implements Listed {
     this.#claiming = true;
   }
 
-  /** The claim returned nothing. A claim that returns something is ended by `refill`. */
+  /** Called when a claim returned nothing. After any other claim, `refill` is called instead. */
   claimEnded(): void {
     this.#claiming = false;
   }
@@ -91,13 +94,13 @@ export class Lane extends Sleeper implements Listed {
     this.#releasing += 1;
   }
 
-  /** The released deliveries are in the store and can be claimed again. */
+  /** Called when the released deliveries are in the store and can be claimed again. */
   releaseEnded(): void {
     this.#releasing -= 1;
     this.markAllMore();
   }
 
-  /** Number of publishes that will be appended after the running commit. */
+  /** Number of publishes whose deliveries will be appended after the running commit. */
   get reserved(): number {
     return this.#reserved;
   }
@@ -112,7 +115,7 @@ export class Lane extends Sleeper implements Listed {
     return this.#inFlight;
   }
 
-  /** A delivery was taken, either to be sent or to be settled without a request. */
+  /** Called when a delivery was taken, either to be sent or to be settled without a request. */
   flightBegan(): void {
     this.#inFlight += 1;
   }
@@ -126,7 +129,7 @@ export class Lane extends Sleeper implements Listed {
     return this.#freedAt;
   }
 
-  /** The in-flight delivery of an ordered lane is settled. */
+  /** Called when the in-flight delivery of an ordered lane is settled. */
   freed(now: number): void {
     this.#inFlight -= 1;
     this.#freedAt = now;
@@ -140,7 +143,10 @@ export class Lane extends Sleeper implements Listed {
     return this.#lost;
   }
 
-  /** How often lost deliveries were reset. If the number changes, an earlier wait for the end of a lease is void. */
+  /**
+   * How often the lost deliveries were cleared. If the number changed, a wait for the end of an earlier lease has no
+   * effect.
+   */
   get lostForgotten(): number {
     return this.#lostForgotten;
   }
@@ -149,7 +155,7 @@ export class Lane extends Sleeper implements Listed {
     this.#lost += 1;
   }
 
-  /** The lease of a lost delivery of an ordered lane has ended. */
+  /** Called when the lease of a lost delivery of an ordered lane has ended. */
   lostLeaseEnded(): void {
     this.#inFlight -= 1;
     this.#lost -= 1;
@@ -170,7 +176,7 @@ export class Lane extends Sleeper implements Listed {
 
   // ---- turns --------------------------------------------------------------------------------------------------
 
-  /** A due time was reached, so the store must be checked again. */
+  /** Called when a due time was reached, so the store must be checked again. */
   wake(): void {
     this.markAllMore();
     this.endpoint.laneWoke(this);
@@ -186,7 +192,7 @@ export class Lane extends Sleeper implements Listed {
     return this.#bufferedBytes;
   }
 
-  /** When the first of the buffered leases ends. */
+  /** When the earliest lease of the buffered deliveries ends. */
   get leasedUntil(): number {
     return this.#leasedUntil;
   }
@@ -221,8 +227,9 @@ export class Lane extends Sleeper implements Listed {
   }
 
   /**
-   * The priority at which the lane has its turn: that of the next delivery to send or claim; -1 if there is none. An
-   * ordered lane whose head is not in memory counts as normal; otherwise all ordered webhooks would precede the others.
+   * The priority at which the lane has its turn: that of the next delivery to send or claim; -1 without such a
+   * delivery. An ordered lane whose head is not in memory counts as normal; otherwise all ordered webhooks would
+   * precede the others.
    */
   headTier(): number {
     if (this.ordered) {
@@ -238,8 +245,8 @@ export class Lane extends Sleeper implements Listed {
   }
 
   /**
-   * Returns true if the store has a delivery of the same or a higher tier than the head in memory, so that a claim must
-   * come first.
+   * Whether a claim must come first, because the store has a delivery of the same or a higher tier than the head in
+   * memory.
    */
   claimsFirst(): boolean {
     for (let tier = 0; tier < priorities.length; tier += 1) {
@@ -253,7 +260,7 @@ export class Lane extends Sleeper implements Listed {
     return this.#more[0] || this.#more[1] || this.#more[2];
   }
 
-  /** The store may have any delivery. An ordered lane keeps everything in tier 0. */
+  /** Records that the store may have deliveries of any tier. An ordered lane keeps everything in tier 0. */
   markAllMore(): void {
     this.markMore(0);
     if (this.ordered) return;
@@ -267,8 +274,8 @@ export class Lane extends Sleeper implements Listed {
   }
 
   /**
-   * Applies the result of a claim. Returns true if an ordered lane was emptied during the claim, so that earlier
-   * deliveries were returned to the store.
+   * Applies the result of a claim. Returns true if an ordered lane was emptied during the claim. Earlier deliveries
+   * were then returned to the store, and the claimed ones must follow.
    */
   refill(result: ClaimResult, leaseUntil: number): boolean {
     this.#more.fill(false);
@@ -287,7 +294,7 @@ export class Lane extends Sleeper implements Listed {
     return this.ordered && wasEmptied;
   }
 
-  /** The head of an ordered lane is in memory or not due, so a claim would return nothing. */
+  /** Records that a claim would return nothing, because the head of an ordered lane is in memory or not due. */
   nothingMore(): void {
     this.#more[0] = false;
   }
@@ -310,7 +317,7 @@ export class Lane extends Sleeper implements Listed {
   }
 
   /**
-   * A reserved publish has ended. Returns true if an ordered lane was emptied after the reservation, so that older
+   * Ends the reservation of a publish. Returns true if an ordered lane was emptied after the reservation, so that older
    * deliveries are in the store.
    */
   unreserve(): boolean {
@@ -341,7 +348,10 @@ export class Lane extends Sleeper implements Listed {
   }
 }
 
-/** A change of `ordering` applies to events published after it. Old lanes drain in their original mode. */
+/**
+ * The lane for new events of a type. A change of `ordering` applies to events published after it. Old lanes drain in
+ * their original mode.
+ */
 export function laneKeyFor(webhook: Webhook, eventType: string): LaneKey {
   return {
     webhookId: webhook.id,

@@ -1,13 +1,16 @@
 import type { CircuitJson } from "../../domain/circuit-breaker.ts";
 import type { Endpoint } from "./endpoint.ts";
 
-/** Receives state changes from the owner of an endpoint, for the next owner (cluster/endpoint-notes.ts). */
+/**
+ * Receives state changes of an endpoint from its owner, and passes them on to the next owner
+ * (cluster/endpoint-notes.ts).
+ */
 export interface OwnerNotes {
-  /** A result was counted in the window of the endpoint's circuit. */
+  /** Called when a result was counted in the window of the endpoint's circuit. */
   counted(endpoint: Endpoint, accepted: boolean): void;
-  /** The state of the endpoint changed. Its circuit's window may have changed as well. */
+  /** Called when the state of the endpoint changed. The window of its circuit may have changed as well. */
   changed(endpoint: Endpoint): void;
-  /** The endpoint's rate limit let a request through. */
+  /** Called when the endpoint's rate limit let a request through. */
   rateUsed(endpoint: Endpoint): void;
 }
 
@@ -31,20 +34,20 @@ export interface Ownership {
   /** Number of owned endpoints; null if this process owns all endpoints. */
   owned(): number | null;
   start(): Promise<void>;
-  /** A delivery waits for an endpoint that this process does not own. */
+  /** Called when a delivery waits for an endpoint that this process does not own. */
   wanted(webhookId: string): void;
   /** Sends a user's order to the owner, if another process owns the endpoint. */
   order(endpoint: Endpoint, order: EndpointOrder): Promise<void>;
   /**
-   * Loads what other processes may have changed in these webhooks. `states` loads only the state of their endpoints,
-   * which costs much less for many webhooks.
+   * Loads changes that other processes may have made to these webhooks. With `states`, loads only the state of their
+   * endpoints, which costs much less for many webhooks.
    */
   refresh(webhookIds: readonly string[], part?: "states"): Promise<void>;
   /** Whether this process leads in a task. */
   isLeader(leadership: Leadership): Promise<boolean>;
   /** Acquires no further webhooks and renews no leaderships. */
   pause(): Promise<void>;
-  /** Releases quiet webhooks. Call after `pause`, when nothing new is sent. */
+  /** Releases quiet webhooks. Call after `pause`, when no new requests are sent. */
   retire(): void;
   /** Releases everything that this process owns, after the last commit. */
   leave(): Promise<void>;

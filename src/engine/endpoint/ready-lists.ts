@@ -105,7 +105,7 @@ export class ReadyLists<Entry extends Listed> {
     return this.shift(0) ?? this.shift(1) ?? this.shift(2);
   }
 
-  /** The highest tier with an entry; -1 if there is none. A stale entry may make it too high. */
+  /** The highest tier with an entry; -1 if all are empty. A stale entry may make it too high. */
   highestTier(): number {
     const [high, normal, low] = this.#lists;
     if (high.length > 0) return 0;
@@ -113,7 +113,7 @@ export class ReadyLists<Entry extends Listed> {
     return low.length > 0 ? 2 : -1;
   }
 
-  /** The sum of `countOf` over all entries, up to `max`. `left` is how much remains until `max`. */
+  /** The sum of `countOf` over all entries, up to `max`. `left` is the difference between `max` and the sum so far. */
   count(max: number, countOf: (entry: Entry, left: number) => number): number {
     let count = 0;
     for (const [tier, list] of this.#lists.entries()) {

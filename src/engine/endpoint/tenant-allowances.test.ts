@@ -18,7 +18,7 @@ class Scene {
   readonly givenBack: (readonly TokenDraw[])[] = [];
   readonly woken: string[] = [];
   readonly warnings: string[] = [];
-  /** Runs before a call to `draw` reaches the shared state. */
+  /** Called before each `draw` reaches the shared state. */
   trouble: () => Promise<void> = async () => undefined;
 
   worker(): Worker {
@@ -77,7 +77,7 @@ class Worker {
     return tenantQueue;
   }
 
-  /** The same value that the directory has for one of four workers. */
+  /** Sets the limit that the directory would set for one of four workers. */
   limit(limit: RateLimitConfig | null, tenantId = "acme"): void {
     const tenantQueue = this.tenantQueue(tenantId);
     tenantQueue.limit(limit === null ? null : { requestsPerMinute: limit.requestsPerMinute / 4, burst: 1 });

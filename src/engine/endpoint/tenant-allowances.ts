@@ -33,8 +33,8 @@ export class TenantAllowance {
   #refusedUntilMs = Number.NEGATIVE_INFINITY;
 
   /**
-   * `limit` is that of all workers together. `isUsable`: the shared state is available. `ask` draws tokens soon;
-   * `answered` follows.
+   * `limit` applies to all workers together. `isUsable`: whether the shared state is available. `ask` requests a draw
+   * of tokens, which ends with `answered`.
    */
   constructor(
     tenantQueue: TenantQueue,
@@ -58,7 +58,7 @@ export class TenantAllowance {
     return this.#drawnAtMs;
   }
 
-  /** A new limit applies. Refusals under the old limit no longer count. */
+  /** Applies a new limit. Refusals under the old limit no longer count. */
   change(limit: RateLimitConfig): void {
     this.#limit = limit;
     this.#refusedUntilMs = Number.NEGATIVE_INFINITY;
@@ -98,14 +98,17 @@ export class TenantAllowance {
     if (this.#isUsable()) this.#tokens += 1;
   }
 
-  /** How many tokens to draw: enough for ready deliveries, but few enough to leave some for other workers. */
+  /** Returns the next draw: enough tokens for ready deliveries, but few enough to leave some for other workers. */
   draw(): TokenDraw {
     const ahead = Math.floor((this.#limit.requestsPerMinute * aheadMs) / 60_000);
     const tokens = Math.max(1, this.tenantQueue.readyCount(Math.max(1, ahead)));
     return { key: this.tenantQueue.tenantId, limit: this.#limit, tokens };
   }
 
-  /** The grant is null if the shared state did not reply. `jitter` is a random number from 0 to 1. */
+  /**
+   * Applies the reply to a draw. The grant is null if the shared state did not reply. `jitter` is a random number from
+   * 0 to 1.
+   */
   answered(grant: TokenGrant | null, draw: TokenDraw, sentAtMs: number, jitter: number): void {
     this.#isAsking = false;
     if (grant === null) return;
@@ -114,7 +117,7 @@ export class TenantAllowance {
     if (grant.waitMs === 0 || draw.limit !== this.#limit) return;
     const { requestsPerMinute, burst } = this.#limit;
     const intervalMs = 60_000 / requestsPerMinute;
-    // Waiting briefly before drawing from an empty bucket again loses no tokens, and makes each call more productive.
+    // A short wait before drawing from an empty bucket again loses no tokens, and each call then returns more of them.
     const slackMs = Math.min(restMsMax, ((burst - 1) * intervalMs) / 4);
     const restMs = Math.max(grant.waitMs, slackMs / 2);
     // Adds jitter, so that workers waiting for the same tokens do not always draw in the same order.
@@ -133,10 +136,14 @@ export class TenantAllowance {
 
 /** Tokens for this interval are drawn together, and at least one. */
 const aheadMs = 150;
-/** Maximum pause before drawing from an empty bucket again. Applies to limits of many tokens per second. */
+/**
+ * Upper limit of the minimum pause before drawing from an empty bucket again, and of its jitter. Only limits of many
+ * tokens per second need the minimum; for others, the next token takes longer.
+ */
 const restMsMax = 20;
 /**
- * Jitter for limits without a burst, where a token that is drawn late is lost. A share of the interval between tokens.
+ * Jitter for limits without a burst: a share of the interval between tokens, up to this maximum. It is small, because a
+ * token that is drawn late is lost under such a limit.
  */
 const jitterMsMax = 10;
 const jitterShare = 0.04;
@@ -163,7 +170,9 @@ export class TenantAllowances {
   readonly #giveBackAlarm: Alarm;
   #stopped = false;
 
-  /** `woke`: the gates of a tenant queue may have opened, or their closing time is known now. */
+  /**
+   * `woke` is called when the gates of a tenant queue may have opened, or the time at which they open has become known.
+   */
   constructor(
     context: Pick<EngineContext, "clock" | "random" | "telemetry">,
     state: AllowanceState,
@@ -178,7 +187,7 @@ export class TenantAllowances {
     });
   }
 
-  /** Sets a tenant's limit for all workers. Null removes it, so no more tokens are drawn. */
+  /** Sets a tenant's limit for all workers. Null removes the limit, so no more tokens are drawn. */
   limit(tenantQueue: TenantQueue, limit: RateLimitConfig | null): void {
     const { allowance } = tenantQueue;
     if (limit !== null && allowance !== null) return allowance.change(limit);
@@ -241,8 +250,8 @@ export class TenantAllowances {
   }
 
   /**
-   * Waiting callers continue without a reply. The state may appear available again immediately, so the next draw is
-   * delayed.
+   * Called when a draw failed. Waiting callers continue without a reply. The shared state may appear available again
+   * immediately, so the next draw is delayed.
    */
   #failed(error: unknown): void {
     const { clock, telemetry } = this.#context;
@@ -292,7 +301,7 @@ export class TenantAllowances {
  * failure.
  */
 const pauseMs = 1_000;
-/** Together with `keepMs`, this returns unused tokens within about a second. */
+/** Interval between checks for unused tokens. Together with `keepMs`, they are returned within about a second. */
 const lookMs = 500;
 /** Tokens that are unused for this long are returned. */
 const keepMs = 750;

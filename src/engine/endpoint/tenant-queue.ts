@@ -29,9 +29,9 @@ export class TenantQueue extends Sleeper {
     new Fifo(),
     new Fifo(),
   ];
-  /** It is in the dispatcher's round. */
+  /** Whether it is in the dispatcher's round. */
   queued = false;
-  /** It holds its part of all slots and waits for one. Managed by fair-shares.ts. */
+  /** Whether it holds as many of all slots as it may, and waits for one. Managed by fair-shares.ts. */
   parked = false;
   /** Active requests per share; a narrower share also counts in the wider ones. Managed by fair-shares.ts. */
   readonly held: HeldSlots = [0, 0, 0];
@@ -67,12 +67,12 @@ export class TenantQueue extends Sleeper {
     this.#allowance = allowance;
   }
 
-  /** The periods in which the tenant's limit held deliveries; null if there were none. */
+  /** The periods in which the tenant's limit held deliveries; null if none was recorded. */
   get gateLog(): GateLog | null {
     return this.#gateLog;
   }
 
-  /** A delivery was ready, but the limit was used up. */
+  /** Called when a delivery was ready, but the limit was used up. */
   noteClosed(gate: ClosedGate, now: number): void {
     this.#gateLog ??= new GateLog();
     this.#gateLog.note(gate.waitingFor, gate.until, now);
@@ -128,8 +128,8 @@ export class TenantQueue extends Sleeper {
   }
 
   /**
-   * Returns an endpoint that `next` returned and that sent nothing to its previous position, and gives the tenant queue
-   * its turn back.
+   * Returns an endpoint that `next` returned but that sent nothing to its previous position, and restores the tenant
+   * queue's turn.
    */
   putBack(endpoint: Endpoint, tier: number): void {
     if (endpoint.readyTier !== -1) return;

@@ -9,7 +9,7 @@ export abstract class Sleeper {
     return this.#wakeAt;
   }
 
-  /** Called by `Wakeups`, which wakes the object at that time. */
+  /** Records a wake-up. Called by `Wakeups`, which wakes the object at that time. */
   sleepUntil(at: number): void {
     this.#wakeAt = at;
   }
@@ -100,8 +100,8 @@ export class Wakeups {
   }
 
   /**
-   * After the wall clock was set back, all wake-up times are invalid. Wakes all sleepers, so that they compute new
-   * times.
+   * Whether the wall clock was set back. All wake-up times are then invalid, so all sleepers wake up and compute new
+   * ones.
    */
   #wasSetBack(now: number): boolean {
     const before = this.#wallOffsetMs;
@@ -139,7 +139,7 @@ export class Wakeups {
   }
 }
 
-/** An entry that was replaced has no effect. */
+/** Wakes the sleeper of an entry, unless the entry was replaced. */
 function wake({ at, sleeper }: Entry, now: number): void {
   if (sleeper.wakeAt !== at) return;
   sleeper.stayAwake();
@@ -150,5 +150,5 @@ function wake({ at, sleeper }: Entry, now: number): void {
  * Due times are wall-clock times, and the wall clock may jump forward, so timers are checked again at this interval.
  */
 const recheckMs = 10_000;
-/** A smaller difference is drift, not a change of the clock. */
+/** A change of the offset by less than this is drift, not a change of the clock. */
 const clockStepMs = 1_000;

@@ -21,10 +21,10 @@ export class WebhookLifecycle {
   readonly #apply: (webhook: Webhook) => void;
   readonly #eventsStored: () => void;
   readonly #running = new Set<Promise<void>>();
-  /** When each webhook was last moved. Has as many entries as there are moved webhooks. */
+  /** When each webhook last moved to a new URL. Has as many entries as there are moved webhooks. */
   readonly #movedAt = new Map<string, number>();
 
-  /** `eventsStored`: the operational events of a change are stored. */
+  /** `eventsStored` is called when the operational events of a change are stored. */
   constructor(options: LifecycleOptions, apply: (webhook: Webhook) => void, eventsStored: () => void) {
     this.#options = options;
     this.#apply = apply;
@@ -175,13 +175,13 @@ export class OperationalEvents {
   readonly #told = new Set<string>();
   #waiting: OperationalEvent[] = [];
 
-  /** `touch`: there are events to write. `stored`: the events are written and may be published. */
+  /** `touch` is called when there are events to write, and `stored` when they are written and may be published. */
   constructor(touch: () => void, stored: () => void) {
     this.#touch = touch;
     this.#stored = stored;
   }
 
-  /** Adds an event, once per key. */
+  /** Adds an event, unless one with the same key was recently added. */
   tell(event: OperationalEvent): void {
     if (this.#told.has(event.key)) return;
     if (this.#told.size >= rememberedMax) this.#told.clear();
@@ -198,7 +198,7 @@ export class OperationalEvents {
     return taken;
   }
 
-  /** The transaction was not written. */
+  /** Puts back the events of a transaction that was not written. */
   putBack(events: readonly OperationalEvent[]): void {
     this.#waiting = [...events, ...this.#waiting];
   }

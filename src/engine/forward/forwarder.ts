@@ -44,8 +44,8 @@ export interface ForwardedAttempt {
 
 /**
  * Records forwarded messages after they are complete: the event, a delivery with its attempt for each request, and the
- * response for repeats. One transaction stores and settles them. With two transactions, the pending row between them
- * could be leased by a process that may not own the webhook. An owner that acquires the webhook at that moment would
+ * response for repeats. One transaction stores and settles them. With two transactions, another process, which may not
+ * own the webhook, could lease the pending row between them. An owner that acquires the webhook at that moment would
  * also send the message again, although its sender got an error. An ordered lane has one delivery at a time, so only
  * the event is recorded there.
  */
@@ -198,7 +198,10 @@ export interface ForwardRequest<Judgement extends Judged> {
   readonly timeoutMs: number;
   /** Whether transient failures are retried while time remains. */
   readonly retries: boolean;
-  /** Judges the response. The stored response is committed with the attempts before the sender receives its own. */
+  /**
+   * Judges the response. If a response is to be stored, it is committed with the attempts before the sender gets an
+   * answer.
+   */
   readonly judge: (answered: Answered) => Judgement;
 }
 
@@ -291,7 +294,7 @@ export class Forwarder {
     }
   }
 
-  /** The sender gets the result of the last request, or the closed gate if no request was sent. */
+  /** Ends a forward. The sender gets the result of the last request, or the closed gate if no request was sent. */
   async #ended<Judgement extends Judged>(
     { endpoint, attempts, eventId, request }: Forwarding<Judgement>,
     closed: Closed | null,
@@ -313,7 +316,10 @@ export class Forwarder {
     this.#options.telemetry.log.warn(fields, "recording a forwarded message failed");
   }
 
-  /** Null if a request was sent; it is then one of the attempts. */
+  /**
+   * Makes one attempt. Returns null if a request was sent and recorded among the attempts, otherwise the reason why
+   * not.
+   */
   async #attempt(forwarding: Forwarding): Promise<Closed | null> {
     const { endpoint } = forwarding;
     const now = this.#options.clock.now();
@@ -325,7 +331,7 @@ export class Forwarder {
     const { id, tenantId } = endpoint.webhook;
     const free = this.#places.take({ tenantId, key: id }, 0, now);
     if (free === null) {
-      // The sender of a retry is already waiting, so the retry is not sent to the back of the line.
+      // A retry waits only a fixed time for a slot, because its sender is already waiting.
       const waitMs = forwarding.attempts.length === 0 ? this.#places.returnsInMs(id, now) : fullWaitMs;
       return { kind: "closed", why: "concurrency", waitMs };
     }
@@ -362,7 +368,7 @@ export class Forwarder {
     return null;
   }
 
-  /** Null if no retry follows. The receiver's `Retry-After` and the gates are respected. */
+  /** Delay until the next retry; null if no retry follows. Respects the receiver's `Retry-After` and the gates. */
   #retryDelayMs(
     { endpoint, request, attempts, deadlineMs }: Forwarding,
     closed: Closed | null,
@@ -474,7 +480,10 @@ export class Forwarder {
   }
 }
 
-/** A rejected token is replaced, and the message is sent again immediately, but only once (EDS-9.2.3-3). */
+/**
+ * The verdict on a response. A rejected token is replaced, and the message is sent again immediately, but only once
+ * (EDS-9.2.3-3).
+ */
 function verdictOn(
   { endpoint, eventId }: Forwarding,
   { result, accessToken }: Exclude<Sent, OwnFault>,

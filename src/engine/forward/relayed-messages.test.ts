@@ -16,7 +16,7 @@ const relayed = (...webhookIds: readonly string[]) =>
 
 const forwarded = (webhookId: string) => ({ tenantId: "t", webhookId }) as unknown as ForwardRequest<never>;
 
-/** A process that has loaded `known`. The store also has `stored`. */
+/** A process that has loaded the webhooks `known`, with a store that also contains `stored`. */
 function scene({ known = [], stored = [] }: { readonly known?: string[]; readonly stored?: string[] }) {
   const memory = new Map<string, Endpoint>(known.map((id) => [id, bareEndpoint({ id })]));
   const seen = { read: [] as string[], stored: [] as string[][], forwarded: [] as string[] };

@@ -51,8 +51,8 @@ export class RelayedMessages {
   }
 
   /**
-   * A process may load a connection before its webhook, which another process created. Loads unknown webhooks, so that
-   * afterwards each webhook is either loaded or known to be deleted. Rejects if they cannot be loaded.
+   * Loads unknown webhooks, because a process may load a connection before its webhook, which another process created.
+   * Afterwards each webhook is either loaded or known to be deleted. Rejects if the webhooks cannot be loaded.
    */
   async known(webhookIds: readonly string[]): Promise<void> {
     const unknown = webhookIds.filter((id) => this.#directory.get(id) === undefined);
@@ -64,7 +64,7 @@ export class RelayedMessages {
     }
   }
 
-  /** Loads a webhook once for all concurrent messages. They have a connection to it, so it is already in the store. */
+  /** Loads a webhook once for all concurrent messages. A connection to it exists, so it is already in the store. */
   #read(id: string): Promise<void> {
     let reading = this.#reading.get(id);
     if (reading === undefined) {

@@ -20,11 +20,14 @@ import type { TracePolicy } from "../../domain/webhook.ts";
 import { withRelayedPath } from "../../features/gateway/relayed.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
 
-/** Dictionary headers (RFC 9421) to which the sender's signature is added under its own label. */
+/** Dictionary headers (RFC 9421), to which the original sender's signature is added under its own label. */
 const dictionaries = new Set(["signature", "signature-input"]);
 const label = /^[a-z*][a-z0-9_.*-]*(?==)/;
 
-/** Adds forwarded headers, except those that the profile itself writes. Both lists are flat name-value lists. */
+/**
+ * Adds the headers of a relayed message. Headers that the profile itself writes are not replaced. Both lists are flat
+ * name-value lists.
+ */
 function addRelayed(headers: string[], relayed: readonly string[]): void {
   const places = new Map<string, number>();
   for (const [at, text] of headers.entries()) if (at % 2 === 0) places.set(text.toLowerCase(), at);
@@ -197,7 +200,7 @@ function messageId({ eventId, relayed }: ComposedDelivery): string {
   return relayed?.webhookId ?? eventId;
 }
 
-/** The publisher's own key. For relayed messages, the value of the received field. */
+/** The publisher's key; the event ID if it gave none. For relayed messages, the value of the received field. */
 function publisherKey({ eventId, idempotencyKey: own, relayed }: ComposedDelivery): string {
   if (relayed === null) return own ?? eventId;
   return relayed.key ?? eventId;
@@ -232,12 +235,12 @@ function httpSignature(draft: MessageDraft, { signers, targetUri }: MessageConte
 
 /** The current keys of a webhook, newest first within each kind. */
 export interface SigningKeys {
-  /** With the secret as a string, which is the key of `x-webhook-v1`. */
+  /** `text` is the secret as a string, which is the key of `x-webhook-v1`. */
   readonly symmetric: readonly { readonly key: SymmetricKey; readonly text: string }[];
   readonly ed25519: readonly AsymmetricKey[];
 }
 
-/** Creates the values of signature headers. Null if no scheme of the webhook needs the header. */
+/** The signers of a webhook's signature headers. A signer is null if no scheme of the webhook needs it. */
 export interface Signers {
   readonly standard: Signer | null;
   readonly xWebhook: XWebhookSigner | null;

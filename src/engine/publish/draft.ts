@@ -123,8 +123,8 @@ export function keyReused(eventId: string): PosthornError {
 }
 
 /**
- * The entry for the shared memory of publishes. Valid for as long as the store keeps the key. Null if the result says
- * nothing about a key.
+ * The entry for the shared memory of publishes, valid for as long as the store keeps the key. Null if the publish has
+ * no key, or the result does not show how long the store keeps it.
  */
 export function rememberedEntry(draft: Draft, result: PublishResult): PublishEntry | null {
   const { event, dedupUntil } = draft.command;
@@ -140,7 +140,7 @@ export function rememberedEntry(draft: Draft, result: PublishResult): PublishEnt
       until: dedupUntil,
     };
   }
-  // The key belongs to the first publish, and expires with it.
+  // The key was stored with the first publish, so its lifetime started then.
   const firstAt = uuidV7TimeMs(result.original.id);
   if (firstAt === null) return null;
   return {

@@ -30,7 +30,7 @@ export type AcceptedPayload =
   | { readonly kind: "data"; readonly dataJson: string; readonly metadataJson: string | null }
   | { readonly kind: "raw"; readonly contentType: string; readonly body: Uint8Array };
 
-/** A validated publish. Times are Unix milliseconds. */
+/** A validated publish. Timestamps are in Unix milliseconds. */
 export interface AcceptedInput {
   readonly tenantId: string;
   readonly input: PublishInput;
@@ -57,8 +57,8 @@ export class EventGate {
   }
 
   /**
-   * Call before `accept`, and await the result until it is null. The schema of the type may have to be loaded and
-   * compiled.
+   * Loads and compiles the schema of the type if needed. Call before `accept`, and again after each returned promise,
+   * until the result is null.
    */
   prepare(scope: Scope, input: PublishInput): Promise<void> | null {
     const { eventType, raw } = input;
@@ -125,13 +125,14 @@ export class EventGate {
     return envelopeTooLarge(input, metadataJson) ?? { kind: "data", dataJson, metadataJson };
   }
 
-  /** Opaque bytes: the publisher declares their type, and only their size is checked (EDS-2-1, EDS-9.1-4). */
+  /** Accepts opaque bytes: the publisher declares their type, and only their size is checked (EDS-2-1, EDS-9.1-4). */
   #raw({ contentType, body }: RawContent): AcceptedPayload | PosthornError {
     return this.#tooLarge(body.byteLength) ?? { kind: "raw", contentType, body };
   }
 
   /**
-   * The payload is the event's `data` in UTF-8, exactly as its publisher wrote it, or the raw bytes (WDS-116, WDS-200).
+   * The error for a payload that is too large; null if it is not. The size is that of the event's `data` in UTF-8,
+   * exactly as its publisher wrote it, or of the raw bytes (WDS-116, WDS-200).
    */
   #tooLarge(bytes: number): PosthornError | null {
     const bytesMax = this.#options.payloadBytesMax;
@@ -219,9 +220,9 @@ function envelopeTooLarge({ links }: PublishInput, metadataJson: string | null):
 }
 
 /**
- * Data that a repeat must share with the original, which excludes the time of the call. JSON is compared as written
- * except for whitespace between tokens. Numbers whose difference a double cannot represent therefore make different
- * events.
+ * Fingerprint of the data that a repeat must share with the original. The time of the call is excluded. JSON is
+ * compared as written except for whitespace between tokens, so numbers that differ only beyond the precision of a
+ * double still make different events.
  */
 export function fingerprint(accepted: AcceptedInput): string {
   const { input, payload } = accepted;
@@ -247,7 +248,7 @@ function metadataText(metadata: unknown): string | PosthornError | null {
   return metadata === undefined ? null : jsonOf("metadata", metadata);
 }
 
-/** Serializes a value. The JSON must still be an object, which is not the case for a date. */
+/** Serializes a value. The result must be a JSON object; a date, for example, becomes a string. */
 function jsonOf(field: string, value: unknown): string | PosthornError {
   let text: unknown;
   try {

@@ -3,8 +3,8 @@ import type { Directory } from "../endpoint/directory.ts";
 import type { EngineContext } from "../engine-options.ts";
 
 /**
- * Writes the deliveries of large events that did not fit into the first transaction, part by part. Between parts, it
- * yields to other commits and to the event loop. Upkeep finds the parts left by a dead process.
+ * Writes the deliveries of large events that did not fit into the first transaction, one part at a time. Between parts,
+ * other commits and the event loop get their turn. Upkeep resumes fan-outs that a dead process left unfinished.
  */
 export class FanOuts {
   readonly #context: Pick<EngineContext, "store" | "clock" | "telemetry">;
@@ -33,13 +33,13 @@ export class FanOuts {
     );
   }
 
-  /** Writes parts until none is left. */
+  /** Writes parts until all deliveries are written. */
   run(): Promise<void> {
     this.#running ??= this.#run().finally(() => (this.#running = null));
     return this.#running;
   }
 
-  /** Finishes the part that is being written; the next process that leads upkeep writes the rest. */
+  /** Stops after the part that is being written. The next process that leads upkeep writes the remaining parts. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#running?.catch(() => undefined);
@@ -63,5 +63,8 @@ export class FanOuts {
   }
 }
 
-/** The pause is as long as the part took, so that other work gets at least half of the time. */
+/**
+ * Maximum pause between parts. A pause is as long as the previous part took, so that other work gets at least half of
+ * the time.
+ */
 const restMsMax = 250;

@@ -34,7 +34,7 @@ export class KnownPublishes {
     this.#state = state;
   }
 
-  /** The publish with this key. Null if it is not known here, or not found in time. Never rejects. */
+  /** Looks up the publish with this key. Null if it is not known here, or not found in time. Never rejects. */
   recall(key: PublishKey): Promise<RememberedPublish | null> {
     if (this.#isPaused || !this.#state.isAvailable) return Promise.resolve(null);
     return new Promise((answer) => {
@@ -43,7 +43,7 @@ export class KnownPublishes {
     });
   }
 
-  /** Call once the publish is committed. An entry that cannot be sent is dropped. */
+  /** Stores a publish in the shared memory. Call once it is committed. An entry that cannot be sent is dropped. */
   remember(entry: PublishEntry): void {
     if (!this.#state.isAvailable) return;
     this.#committed.push(entry);
@@ -98,5 +98,5 @@ export class KnownPublishes {
   }
 }
 
-/** Maximum wait of a publisher. It is short because the store has the same information. */
+/** Maximum time that a publisher waits for this lookup. It is short because the store has the same information. */
 const recallMsMax = 50;

@@ -25,12 +25,12 @@ type RelayOptions = Pick<EngineOptions, "store" | "schedules" | "delivers" | "cl
 
 /**
  * Publishes operational events that wait in the store. They go to subscribed webhooks of their tenant and of the
- * operator, and to people as notifications. One process at a time does this. The key of an event is also the key of its
- * publish, so an event that was published right before a crash is not published again.
+ * operator, and to people as notifications. One process at a time does this. An event is published under its own key,
+ * so an event that was published right before a crash is not published again.
  */
 export class OperationalRelay {
   readonly #options: RelayOptions;
-  /** Null if this process does not publish them, or the store keeps no events. */
+  /** Null if this process does not publish operational events, or the store keeps none. */
   readonly #queue: NotificationQueue | null;
   readonly #directory: Directory;
   readonly #publisher: () => Publisher;
@@ -40,7 +40,7 @@ export class OperationalRelay {
   readonly events: OperationalEvents;
   compose: ComposeNotifications = async () => [];
 
-  /** `touch`: there are events for the next transaction. */
+  /** `touch` is called when there are events for the next transaction. */
   constructor(
     options: RelayOptions,
     directory: Directory,
@@ -75,12 +75,12 @@ export class OperationalRelay {
     if (this.#queue !== null) this.#loop.soon(0);
   }
 
-  /** New events were stored. */
+  /** Publishes new events soon. Called when they were stored. */
   stored(): void {
     if (this.#queue !== null) this.#loop.soon(0);
   }
 
-  /** A problem opened or was resolved. Muted problems are not announced. */
+  /** Announces a problem that opened or was resolved, unless it is muted. */
   problemMoved({ kind, problem }: ProblemMove): void {
     const webhook = this.#directory.get(problem.webhookId)?.webhook;
     if (webhook === undefined || muteAt(problem, this.#options.clock.now()) !== null) return;
@@ -123,7 +123,7 @@ export class OperationalRelay {
     if (tenantId !== operatorTenantId) await this.#publishTo(operatorTenantId, event);
   }
 
-  /** Without subscribers, nothing is stored. */
+  /** Publishes an event to the subscribers of one tenant. Without subscribers, nothing is stored. */
   async #publishTo(tenantId: string, event: OperationalEvent): Promise<void> {
     const endpoints = (): readonly Endpoint[] => this.#listeners(tenantId, event);
     if (endpoints().length === 0) return;

@@ -12,7 +12,9 @@ export interface RawContent {
   readonly body: Uint8Array;
 }
 
-/** `data` and `metadata` may also be parsed JSON together with the JSON text. */
+/**
+ * One event to publish. `data` and `metadata` may also be given as JSON text, or as parsed JSON together with its text.
+ */
 export interface PublishInput {
   readonly eventType: string;
   /** An object; omit it if `dataJson` or `raw` is given. Sent as serialized by `JSON.stringify`. */
@@ -47,7 +49,7 @@ export interface PublishReceipt {
   readonly sequenceNumber: number;
   /** Total number of deliveries. */
   readonly deliveries: number;
-  /** Number of deliveries that will be written within moments; absent if all are written. */
+  /** Number of deliveries that are not written yet but soon will be; absent if all are written. */
   readonly deliveriesFollowing?: number;
   readonly duplicate: boolean;
 }
@@ -72,13 +74,13 @@ export interface RelayedEvent {
   /** The target webhooks, regardless of their subscriptions. Missing or deleted webhooks are skipped. */
   readonly targets: readonly RelayedTarget[];
   /**
-   * Creates the row of the request log once the event has an ID. The row is written together with the event, but not
-   * for a repeat.
+   * Creates the request log row once the event has an ID. The row is written together with the event; a repeat writes
+   * none.
    */
   readonly request: (eventId: string) => ReceivedRequest;
 }
 
-/** A webhook that gets the relayed message, after a minimum delay. */
+/** A webhook that receives the relayed message, after a minimum delay. */
 export interface RelayedTarget {
   readonly webhookId: string;
   readonly delayMs: number;

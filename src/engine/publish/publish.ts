@@ -55,7 +55,7 @@ export interface PublisherOptions extends EventGateOptions {
   readonly leaseMs: number;
   /** See `EngineLimits`. */
   readonly eventRowsMax: number | undefined;
-  /** Recent publishes by key; null if only the store knows them. */
+  /** Recent publishes by key; null if they are only in the store. */
   readonly knownPublishes: KnownPublishes | null;
   readonly fanOuts: Pick<FanOuts, "kick">;
   /** Null if traces are not collected. */
@@ -63,8 +63,8 @@ export interface PublisherOptions extends EventGateOptions {
 }
 
 /**
- * The receivers of an event. Evaluated when its transaction is composed, because a webhook may be deleted while the
- * event waits.
+ * The receivers of an event. `endpoints` is called when the transaction is composed, because a webhook may be deleted
+ * while the event waits.
  */
 interface Target {
   readonly endpoints: () => readonly Endpoint[];
@@ -76,8 +76,8 @@ interface Target {
 /**
  * Publishing: validates, deduplicates, finds the webhooks, renders the body once, and responds after the commit.
  *
- * Only the accepted input waits for the transaction. Deliveries are drafted when the transaction is composed, so that
- * those of a large batch never exist at the same time.
+ * Only the accepted input waits for the transaction. Deliveries are drafted when the transaction is composed, so the
+ * drafts of a large batch never all exist at the same time.
  *
  * The body is rendered before the commit and stored with the event, so every attempt sends the same bytes.
  */
@@ -113,7 +113,7 @@ export class Publisher {
     if (this.#isStopped) throw new UnavailableError("the server is shutting down");
   }
 
-  /** Repeats the call if the type was changed in between. */
+  /** Loads and compiles the schema of the type. Repeats this if the type was changed in between. */
   async #prepare(scope: Scope, input: PublishInput, first: Promise<void>): Promise<void> {
     try {
       for (let reading: Promise<void> | null = first; reading !== null; ) {
@@ -134,7 +134,9 @@ export class Publisher {
     return this.#store(accepted);
   }
 
-  /** Queries the shared memory first. Only repeats are served from it. */
+  /**
+   * Looks up the key in the shared memory first. Only repeats are answered from there; other publishes go to the store.
+   */
   async #publishKeyed(
     accepted: AcceptedInput,
     knownPublishes: KnownPublishes,
@@ -319,7 +321,7 @@ export class Publisher {
     };
   }
 
-  /** Leases a delivery that may be sent immediately. */
+  /** Reserves memory for a delivery that may be leased and sent immediately. */
   #reserve(lane: Lane, priority: Priority, bytes: number): boolean {
     const { reservations } = this.#options.dispatcher;
     return reservations.reserve(lane, lane.tier(priority), bytes);
@@ -378,7 +380,7 @@ export class Publisher {
       const delivery = draft.deliveries[index] as NewDelivery;
       const lane = draft.lanes[index] as Lane;
       const lease = accepted?.leases[index] ?? noLease;
-      // Lease token 0: another process was faster, and its delivery comes first.
+      // With lease token 0, an earlier delivery of another process comes first, so this one is not leased.
       const isLeased = delivery.claim && lease.leaseToken > 0;
       if (delivery.claim && !isLeased) dispatcher.reservations.cancel(lane);
       if (accepted === null) continue;

@@ -123,7 +123,7 @@ function startsOf(from: number, to: number, everyMs: number): readonly number[] 
   );
 }
 
-/** Uses the same state machine as the live evaluation. */
+/** Simulates the rule with the same state machine as the live evaluation. */
 function simulated(
   rule: AlertRule,
   points: readonly Point[],

@@ -12,7 +12,7 @@ import type { StatisticsOf, StatisticsRow } from "../../ports/store/statistics.t
 import { attemptsOf } from "../statistics/series.ts";
 import type { AlertMetric, AlertRule } from "./alert.ts";
 
-/** Limit of rows per statistics query; later buckets wait for the next round. */
+/** Maximum rows per statistics query. Later buckets are read in the next round. */
 const rowsMax = 50_000;
 
 type StatisticsQueryOf = {
@@ -137,7 +137,7 @@ const samplesMin = 2;
 /** Samples are written at the end of each minute. */
 const gaugesMs = 3 * stepMs.minute;
 
-/** For active or waiting requests, whichever number is closer to its limit; null if no process has slots. */
+/** Share of request slots that active or waiting requests use, whichever is larger; null if no process has slots. */
 export function requestSlotsUsedOf(spans: readonly GaugeSpan[]): number | null {
   const shares = (
     [

@@ -245,7 +245,7 @@ export class Alerts {
     return judged;
   }
 
-  /** Null for the operator. */
+  /** The owner of the rules; null for the operator. */
   #ownerOf(scope: Scope, tenantId: string | null): string | null {
     if (scope.tenantId === null && tenantId === null) return null;
     return resolveTenant(this.#options.tenants, scope, tenantId);

@@ -52,7 +52,9 @@ export function alertContent(
   };
 }
 
-/** Built-in rules have a title in each language; custom rules have the title that they were given. */
+/**
+ * The title of a rule. Built-in rules have a title in each language; custom rules have the title that they were given.
+ */
 function titleOf(
   { rule, ruleTenantId, title }: AlertRecord,
   language: NotificationLanguage,
@@ -65,7 +67,7 @@ function worstOf(alerts: readonly AlertRecord[]): NotificationSeverity {
   return severities.findLast((severity) => alerts.some((alert) => alert.severity === severity)) ?? "info";
 }
 
-/** Operational events for the alerts that notification channels receive. */
+/** Converts alert messages to operational events, one for each alert that fired or resolved. */
 export function alertEvents(messages: readonly AlertMessage[], now: number): readonly OperationalEvent[] {
   return messages.flatMap(({ fired, resolved }) => [
     ...fired.map((alert) => eventOf(alert, "posthorn.alert.fired", now)),
@@ -106,7 +108,7 @@ interface AlertWatchOptions {
   readonly sources: AlertSources;
   readonly desk: Pick<NotificationDesk, "enqueue">;
   readonly wording: Wording;
-  /** For operational events. */
+  /** Stores operational events for publishing. */
   readonly events: Pick<NotificationQueue, "appendEvents">;
   /** Ensures that only one of several schedulers evaluates at a time; null if there is only one scheduler. */
   readonly leaderships: Pick<Leaderships, "acquire" | "resign"> | null;
@@ -154,7 +156,7 @@ export class AlertWatch {
     await this.#options.leaderships?.resign();
   }
 
-  /** Evaluates all rules once. Public for tests. */
+  /** Evaluates all rules once. Public, so that tests can call it. */
   async round(): Promise<void> {
     const { store, clock, leaderships } = this.#options;
     if (leaderships !== null && !(await leaderships.acquire(leadership.name, leadership.forMs))) {
@@ -209,7 +211,8 @@ export class AlertWatch {
         else if (record !== null) open.set(key, { ...record, state: "pending" });
       }
     }
-    // The remaining alerts ended before they fired, or their rule was deleted or disabled.
+    // The remaining pending alerts ended before they fired. The remaining firing alerts belong to rules that were
+    // deleted or disabled.
     const gone = [...open.values()].filter(({ state }) => state === "pending").map(({ id }) => id);
     const orphans = [...open.values()]
       .filter(({ state }) => state === "firing")
@@ -218,7 +221,7 @@ export class AlertWatch {
     return { records: all.map((record) => inhibited(record, all)), gone };
   }
 
-  /** The outage could not be recorded while it was in progress. */
+  /** Reports a store outage after it has ended, because it could not be recorded while it was in progress. */
   #storeWasAway(rule: AlertRule, now: number): readonly AlertObservation[] {
     if (rule.source !== "store" || this.#storeFailingSince === null) return [];
     if (this.#storeFailures < rule.threshold) return [];

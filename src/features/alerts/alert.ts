@@ -75,7 +75,7 @@ export interface AlertRule {
   readonly enabled: boolean;
   readonly mutedUntil: number | null;
   readonly muteReason: string | null;
-  /** Page in docs/runbooks; null if there is none. */
+  /** Page in docs/runbooks; null if the rule has no page. */
   readonly runbook: string | null;
 }
 
@@ -98,8 +98,8 @@ export const alertStates = ["pending", "firing", "resolved"] as const;
 export type AlertState = (typeof alertStates)[number];
 
 /**
- * One subject for which a rule holds, starting when the rule began to hold. Kept as history after it resolves. Times
- * are Unix milliseconds.
+ * An alert: one subject for which a rule holds, from the time when the rule began to hold. Kept as history after it
+ * resolves. Times are Unix milliseconds.
  */
 export interface AlertRecord {
   readonly id: string;
@@ -126,7 +126,7 @@ export interface AlertRecord {
   /** When recipients were notified that the alert fired, and that it resolved. */
   readonly firedToldAt: number | null;
   readonly resolvedToldAt: number | null;
-  /** The rule whose firing alert explains this one. */
+  /** The rule whose firing alert explains this alert. */
   readonly inhibitedBy: string | null;
 }
 

@@ -16,7 +16,7 @@ const nextId = (): string => `alert-${++made}`;
 const first = defaultAlertRules[0] as AlertRule;
 const rule: AlertRule = { ...first, forMs: 2 * minute, keepFiringForMs: minute };
 
-/** The state after each minute; `holds` says in which minutes the rule held. */
+/** Returns the state after each minute. `holds` says for each minute whether the rule's condition was true. */
 function walk(holds: readonly boolean[], of: AlertRule = rule): readonly (string | null)[] {
   let record: AlertRecord | null = null;
   return holds.map((held, at) => {

@@ -6,7 +6,7 @@ import { type AlertMute, type AlertRecord, type AlertRule, alertKey } from "./al
 const minute = 60_000;
 const hour = 60 * minute;
 
-/** A custom rule until its fields are set. */
+/** The initial values of a custom rule. */
 const blank: Omit<AlertRule, "name" | "tenantId" | "title" | "audience"> = {
   isDefault: false,
   description: "",
@@ -282,7 +282,7 @@ const never = Number.NEGATIVE_INFINITY;
 /** Minimum interval between two messages about the same group. */
 export const messageEveryMs = 300_000;
 
-/** The rule whose firing alert explains this one; null if there is none. */
+/** The rule whose firing alert explains this alert; null if no other alert explains it. */
 export function inhibitorOf(record: AlertRecord, records: readonly AlertRecord[]): string | null {
   for (const { source, silences, within } of alertInhibitions) {
     if (record.ruleTenantId !== null || !silences.includes(record.rule)) continue;

@@ -130,7 +130,10 @@ function sumOf(counts: ReadonlyMap<string | null, Counts>): Counts {
   return sum;
 }
 
-/** The state of webhooks owned by another process may be outdated, so refresh those whose circuit may be open. */
+/**
+ * Finds the webhooks whose circuit is open. This process may have an outdated state of webhooks that another process
+ * owns, so it refreshes those whose circuit may be open.
+ */
 async function openCircuits(looking: Looking): Promise<readonly AlertObservation[]> {
   const { access, store } = looking.sources;
   if (store.ownership !== undefined) {
@@ -151,8 +154,8 @@ async function openCircuits(looking: Looking): Promise<readonly AlertObservation
 }
 
 /**
- * Webhooks that failed recently or had an open circuit, and a share of all others in each round, because people can
- * open circuits too.
+ * Webhooks whose circuit may be open: those that failed recently or had an open circuit, and in each round a share of
+ * all others, because people can open circuits too.
  */
 async function perhapsOpen({ sources, readings, webhookIds }: Looking): Promise<ReadonlySet<string>> {
   const ids = new Set(webhookIds);
@@ -192,7 +195,7 @@ async function deadLetters({ rule, readings }: Looking): Promise<readonly AlertO
     }));
 }
 
-/** Tenants with enough failed attempts that one of their webhooks may be failing. */
+/** Tenants whose number of failed attempts is high enough for one of their webhooks to be failing. */
 async function failingTenants(
   readings: AlertReadings,
   windowMs: number,
@@ -269,7 +272,7 @@ function percent(share: number): string {
   return `${Number((share * 100).toPrecision(3))}%`;
 }
 
-// For rules whose data changes hourly and that read more data than others: evaluated once per hour.
+// Rules whose data changes hourly and that read more data than others. They are evaluated once per hour.
 
 const days = 7;
 /** Maximum number of tenants evaluated. Small deployments have one tenant, and large deployments have custom rules. */
@@ -309,8 +312,8 @@ async function lastHourOf({ readings }: Looking): Promise<number | null> {
 }
 
 /**
- * Event types without any event in the last complete hour that had events in the same hour on each of the previous
- * days.
+ * Event types that had no events in the last complete hour, although they had events in the same hour on each of the
+ * previous days.
  */
 async function silentPublishers(looking: Looking): Promise<readonly AlertObservation[]> {
   const hour = await lastHourOf(looking);

@@ -27,12 +27,12 @@ export class AuditLog {
     this.#clock = clock;
   }
 
-  /** Records a change that its service has not recorded in the same transaction. */
+  /** Records a change that the service did not record in its own transaction. */
   append(entry: AuditEntry): Promise<void> {
     return this.#store.append(entry);
   }
 
-  /** Newest first. An administrator gets all entries, a tenant only its own. */
+  /** The audit log, newest first. An administrator gets all entries, a tenant only its own. */
   async list(scope: Scope, query: AuditListQuery): Promise<SearchedPage<StoredAuditEntry>> {
     judgeFilters(auditFilters, query);
     const { actor = null, action = null, target = null, from = null, to = null } = query;

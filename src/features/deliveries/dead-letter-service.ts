@@ -47,7 +47,7 @@ export class DeadLetters {
     this.#bulk = bulk;
   }
 
-  /** Fills every page, because programs iterate over it. */
+  /** Every page except the last is full, because programs iterate over the list. */
   async list(scope: Scope, query: DeadLetterQuery): Promise<Page<DeliveryView>> {
     const { page, ...asked } = query;
     const {

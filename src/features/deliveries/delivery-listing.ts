@@ -30,7 +30,7 @@ export class DeliveryListing {
 
   /**
    * `tenantId` limits the rows to one tenant; null means all. Throws InvalidRequestError for invalid filters, with the
-   * field names of the library; the API has already validated its own.
+   * field names of the library. The API validates its requests before this call.
    */
   async page(
     tenantId: string | null,
@@ -68,8 +68,8 @@ export class DeliveryListing {
   }
 
   /**
-   * Only the owner of a webhook can determine what its deliveries wait for. Queries by event or by webhooks read that
-   * state first and the deliveries afterwards. For other queries, a row may be slightly older than its explanation.
+   * Only the owner of a webhook can determine what its deliveries wait for. Queries by event or by webhooks read the
+   * owner's state first and then the deliveries. For other queries, a row may be slightly older than its explanation.
    */
   async read(search: DeliverySearch): Promise<SearchPage<ListedDelivery>> {
     const {
@@ -104,7 +104,9 @@ export function waitingWebhooks(views: readonly DeliveryView[]): readonly string
   return [...new Set(waiting.map(({ delivery }) => delivery.webhookId))];
 }
 
-/** Converts filters into a selection that can be stored, limited to one tenant or, with null, covering all tenants. */
+/**
+ * Converts filters into a selection that can be stored. The selection is limited to one tenant; null means all tenants.
+ */
 export function selectionOf(tenantId: string | null, query: DeliveryFilters): SearchSelection {
   const filter: DeliveryFilter = {
     tenantId,
@@ -127,8 +129,8 @@ export function selectionOf(tenantId: string | null, query: DeliveryFilters): Se
 }
 
 /**
- * Filters on values that no store contains: the status of a delivery behind an open circuit, and what it waits for.
- * Null accepts all rows.
+ * A filter for values that the store does not contain: the status of a delivery behind an open circuit, and what it
+ * waits for. Null if all rows match.
  */
 export function takesOf({
   statuses,

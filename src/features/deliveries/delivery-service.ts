@@ -72,7 +72,7 @@ export class Deliveries {
     return this.#listing.page(tenantId, { ...query, webhookIds });
   }
 
-  /** Rejects with `not_found` for a webhook that the caller cannot see. */
+  /** The visible deliveries of a webhook. Rejects with `not_found` for a webhook that the caller cannot see. */
   async listOfWebhook(scope: Scope, query: DeliveriesOfWebhookQuery): Promise<DeliveryPage> {
     const { access } = this.#context;
     await access.refresh([query.webhookId]);
@@ -124,7 +124,7 @@ export class Deliveries {
     return this.#handle({ tenantId: delivery.tenantId }, made.id);
   }
 
-  /** Also names the current gate, such as an open circuit. */
+  /** Returns the delivery with the gate that currently delays it, such as an open circuit. */
   async #handle(scope: Scope, deliveryId: string): Promise<RetriedDelivery> {
     const { delivery, waitingFor, waitingUntil, status } = await this.#explain(scope, deliveryId);
     return {
@@ -148,8 +148,8 @@ export class Deliveries {
   }
 
   /**
-   * Only the owner of the webhook can determine what the delivery waits for, so query the owner first and then read the
-   * delivery again.
+   * Returns the delivery with what it waits for. Only the owner of the webhook can determine this, so query the owner
+   * first and then read the delivery again.
    */
   async #explain(scope: Scope, id: string): Promise<DeliveryView> {
     const { access } = this.#context;

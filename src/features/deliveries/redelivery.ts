@@ -44,7 +44,7 @@ export function replaysOf(
   access: Pick<EngineAccess, "placeOf" | "nextId">,
   event: Pick<StoredEvent, "eventType" | "priority">,
   webhooks: readonly Webhook[],
-  /** Deliveries of the event by webhook, which the new deliveries reference as their originals. */ originals: ReadonlyMap<
+  /** The event's existing deliveries, keyed by webhook. The new deliveries reference them as their originals. */ originals: ReadonlyMap<
     string,
     string
   >,
@@ -107,7 +107,7 @@ function nameOf({ kind, keyName, reference }: AuditActor): string | null {
   return kind === "portal_session" ? reference : keyName;
 }
 
-/** Throws the reason why a replay or retry was refused. */
+/** If a replay or retry was refused, throws an error with the reason. */
 export function requireAccepted(result: RequeueResult | RetryResult): void {
   switch (result.kind) {
     case "accepted":

@@ -70,7 +70,7 @@ export function deliveryWithAttemptsJson(
   return json;
 }
 
-/** Hides workers, the limits of others, and remedies that a customer cannot apply from customers. */
+/** Hides from customers workers, the limits of others, and remedies that a customer cannot apply. */
 export function shownGate(gate: DeliveryGate, scope: Scope): DeliveryGate {
   if (scope.portal === undefined) return gate;
   const remedy = /^\/v1\/webhooks\/[^/]+\/(enable|resume|verify|deliveries\/.*)$/.test(
@@ -120,13 +120,13 @@ function attemptJson(
   });
 }
 
-/** Tenants must not see internal addresses that the operator has allowed as targets. */
+/** Hides internal addresses, which tenants must not see even if the operator has allowed them as targets. */
 function shownPeer(address: string | null, scope: Scope): string | null {
   if (address === null || scope.tenantId === null) return address;
   return classifyAddress(address) === "public" ? address : null;
 }
 
-/** Represented as a list, because a name may occur more than once. */
+/** Converts headers to a list, because a name may occur more than once. */
 function headersJson(flat: readonly string[]): readonly Record<string, unknown>[] {
   return flat.flatMap((name, at) => (at % 2 === 0 ? [{ name, value: flat[at + 1] ?? "" }] : []));
 }
@@ -150,7 +150,10 @@ export function renderedRequestJson(
   });
 }
 
-/** Customers must not learn who operates the server. */
+/**
+ * Hides from customers the name of the operator or tenant that retried a delivery. Customers must not learn who
+ * operates the server.
+ */
 function shownRetry(retry: DeliveryRetry, scope: Scope): DeliveryRetry {
   const { by } = retry;
   const showsName = scope.portal === undefined || by?.kind === "portal_session";

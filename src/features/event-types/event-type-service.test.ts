@@ -9,7 +9,7 @@ import type { SchemaRegistry } from "./schema-registry.ts";
 test("an event type is read by its tenant and name alone, however many others there are", async () => {
   const asked: unknown[] = [];
   const stored = { tenantId: "acme", name: "order.paid" } as EventType;
-  // Any other query would fail.
+  // Provides only this query; any other would throw.
   const registry = {
     eventType: async (key: unknown) => {
       asked.push(key);

@@ -49,8 +49,8 @@ export class EventTypes {
   }
 
   /**
-   * Sorted by tenant and name. A page ends after `limit` rows (default 50) or about one megabyte; `next` is the `after`
-   * of the next page.
+   * The event types, sorted by tenant and name. A page ends after `limit` rows (default 50) or about one megabyte;
+   * `next` is the `after` of the next page.
    */
   async list(scope: Scope, query: EventTypeListQuery): Promise<EventTypePage> {
     const tenantId = tenantFilter(scope, query.tenantId);
@@ -111,7 +111,7 @@ export class EventTypes {
     return { eventType, created: before === null };
   }
 
-  /** A catalogue that already exceeds its limit, because it dates from a version without one, may still shrink. */
+  /** A catalogue from a version without a limit may exceed the current limit. Such a catalogue may still shrink. */
   async #checkRoom(eventType: EventType, before: EventType | null): Promise<void> {
     const { count, bytes } = await this.#context.store.registry.eventTypeUsage(eventType.tenantId);
     if (before === null && count >= eventTypesMax) {
@@ -124,7 +124,7 @@ export class EventTypes {
     throw new PosthornError("limit_reached", message);
   }
 
-  /** Examples must match the schema, because receivers rely on them. */
+  /** Checks that the examples match the schema, because receivers rely on them. */
   async #checkSchema({ schema, examples }: EventType, problems: ProblemList): Promise<void> {
     const compiled = schema === null ? null : await this.#compiler.compile(schema);
     if (compiled?.kind === "refused") {

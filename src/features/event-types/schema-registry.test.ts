@@ -12,7 +12,7 @@ interface Scene {
   readonly stored: Map<string, EventType>;
   readonly reads: string[];
   readonly compiled: unknown[];
-  /** Store reads complete when this promise resolves. */
+  /** Store reads wait for this promise. */
   reading: Promise<unknown>;
 }
 

@@ -29,12 +29,12 @@ export class SchemaRegistry implements EventSchemas {
   readonly #compiler: SchemaCompiler;
   /** Ordered by last use. */
   readonly #known = new Map<string, Known>();
-  /** Cached, but possibly changed by another process. */
+  /** Cached event types that another process may have changed. */
   readonly #stale = new Map<string, Known>();
   readonly #reading = new Map<string, Promise<void>>();
   /** Size of all compiled schemas, including stale ones. */
   #bytes = 0;
-  /** Number of the last change; results of reads that started before it are discarded. */
+  /** Sequence number of the last change. The result of a read that started before that change is discarded. */
   #change = 0;
 
   constructor(registry: RegistryStore, compiler: SchemaCompiler) {
@@ -67,7 +67,7 @@ export class SchemaRegistry implements EventSchemas {
     return known.accepts.validate(event.data, allowance);
   }
 
-  /** Other processes may have changed event types. Unchanged types stay compiled. */
+  /** Called when other processes may have changed event types. Unchanged types stay compiled. */
   mayHaveChanged(): void {
     this.#change += 1;
     for (const [key, known] of this.#known) this.#stale.set(key, known);
@@ -109,7 +109,7 @@ export class SchemaRegistry implements EventSchemas {
     }
   }
 
-  /** Keeps the most recently used entry, regardless of its size. */
+  /** Drops the least recently used entries, but keeps the most recently used entry, regardless of its size. */
   #makeRoom(): void {
     while (this.#known.size + this.#stale.size > knownMax || this.#bytes > compiledBytesMax) {
       const [oldest] = this.#stale.size > 0 ? this.#stale.keys() : this.#known.keys();
@@ -128,13 +128,13 @@ function bytesOf(known: Known | undefined): number {
   return accepts === null || accepts === "refused" ? 0 : accepts.bytes;
 }
 
-/** Compared in place of the schema's text, which may be long. */
+/** Digest of a schema, which is compared in place of the schema's text because the text may be long. */
 function digestOf(stored: EventType | null): string {
   const schema = stored?.schema ?? null;
   return schema === null ? "" : createHash("sha256").update(JSON.stringify(schema)).digest("base64");
 }
 
-/** Neither part contains a space. */
+/** Joins the parts with a space, which neither part contains. */
 function keyOf({ tenantId, name }: EventTypeKey): string {
   return `${tenantId} ${name}`;
 }

@@ -38,7 +38,7 @@ import type {
   Scope,
 } from "../services.ts";
 
-/** Deliveries of the event per read. */
+/** Number of deliveries of the event per read. */
 const deliveriesAtOnce = 250;
 
 interface EventMatchPageRequest {
@@ -106,7 +106,7 @@ function matchOf(event: StoredEvent, webhook: Webhook, delivery: StoredDelivery 
   return { webhook, delivery, reason: whyNot(event, webhook) };
 }
 
-/** Uses the webhook's current state: its state at the time of publishing is known only from its deliveries. */
+/** Uses the webhook's current state, because its state at the time of publishing is known only from its deliveries. */
 function whyNot(event: StoredEvent, webhook: Webhook): EventMatch["reason"] {
   const { eventType: type, createdAt } = event;
   if (!webhook.events.some((pattern) => matches(pattern, type))) return "other_type";
@@ -115,7 +115,7 @@ function whyNot(event: StoredEvent, webhook: Webhook): EventMatch["reason"] {
 
 /** The page size is smaller than for other searches, because bodies are large. */
 const bodySearchBounds = { ...searchBounds, rowsMax: 20_000 };
-/** Deliveries written per commit. */
+/** Maximum number of deliveries written per commit. */
 const requeueSizeMax = 200;
 
 /** Publishes, reads and replays events. */
@@ -130,12 +130,17 @@ export class Events {
     this.#listing = listing;
   }
 
-  /** Resolves after the commit. A repeat with the same key and payload resolves with `duplicate: true`. */
+  /**
+   * Publishes an event and resolves after the commit. A repeat with the same key and payload resolves with `duplicate:
+   * true`.
+   */
   publish(scope: Scope, input: PublishInput): Promise<PublishReceipt> {
     return this.#publisher.publish(scope, input);
   }
 
-  /** Never rejects because of an invalid event; the results are in the order of the inputs. */
+  /**
+   * Publishes several events. Never rejects because of an invalid event. The results are in the order of the inputs.
+   */
   publishMany(scope: Scope, inputs: readonly PublishInput[]): Promise<readonly PublishEntry[]> {
     return this.#publisher.publishMany(scope, inputs);
   }
@@ -146,7 +151,10 @@ export class Events {
     return event;
   }
 
-  /** A portal session limited to some webhooks sees the events sent to one of them. */
+  /**
+   * Whether the caller may see the event. A portal session that is limited to some webhooks sees only events that were
+   * sent to one of them.
+   */
   async #isSeen(scope: Scope, { id, tenantId }: StoredEvent): Promise<boolean> {
     const webhookIds = seenWebhooks(scope, null);
     if (webhookIds === null) return true;
@@ -154,7 +162,7 @@ export class Events {
     return (await this.#listing.page(tenantId, { eventId: id, webhookIds, page })).rows.length > 0;
   }
 
-  /** Newest first, without bodies. A page may end early when its budget is used up. */
+  /** The published events, newest first, without bodies. A page may end early when its budget is used up. */
   async list(scope: Scope, query: EventListQuery): Promise<SearchedPage<EventSummary>> {
     judgeFilters(eventListFields, query);
     const {
@@ -236,7 +244,7 @@ export class Events {
     );
   }
 
-  /** Given webhooks need not subscribe to the type: a manual replay is intentional. */
+  /** The given webhooks. They need not subscribe to the type, because a manual replay is intentional. */
   #named(event: StoredEvent, webhookIds: readonly string[]): readonly Webhook[] {
     const known = new Map(this.#ofTenant(event.tenantId).map((webhook) => [webhook.id, webhook]));
     const problems = webhookIds.flatMap((id, index) => {

@@ -43,7 +43,7 @@ import { closed, idParam, pageProperties } from "../../resources/schema.ts";
 import { boundedSearch, rowJson } from "../deliveries/routes.ts";
 import type { EventMatch, PublishEntry, PublishInput, PublishReceipt, RawContent } from "../services.ts";
 
-/** Position of an event in the bytes of a valid request. */
+/** Position of an event within the bytes of a valid JSON request body. */
 interface EventPlace {
   readonly json: Uint8Array;
   readonly start: number;
@@ -72,7 +72,10 @@ function tracedBy(headers: IncomingHttpHeaders): PublishedFrom | null {
   return trace && { traceparent: traceparentOf(trace), ...present("tracestate", trace.state ?? undefined) };
 }
 
-/** Converts each published event. `data` and `metadata` are passed on both parsed and as the publisher wrote them. */
+/**
+ * Converts an event of a request for publishing. `data` and `metadata` are passed on both parsed and exactly as the
+ * publisher wrote them.
+ */
 function toPublishInput(
   body: EventInput,
   { json, start }: EventPlace,
@@ -111,7 +114,10 @@ function toRawPublishInput(query: RawEventQuery, raw: RawContent, trace: Publish
   };
 }
 
-/** Hand-written, because it takes half the time of `JSON.stringify`. Ids, times and numbers need no escaping. */
+/**
+ * Writes JSON by hand, because this takes half the time of `JSON.stringify`. Ids, timestamps and numbers need no
+ * escaping.
+ */
 function following({ deliveriesFollowing }: PublishReceipt): string {
   return deliveriesFollowing === undefined ? "" : `,"deliveries_following":${deliveriesFollowing}`;
 }
@@ -142,7 +148,7 @@ function eventMatchJson({ webhook, delivery, reason }: EventMatch): Record<strin
   });
 }
 
-/** Returns text, because `data` and `metadata` are shown exactly as published. */
+/** The JSON text of an event. `data` and `metadata` are shown exactly as published. */
 function eventText(event: StoredEvent): string {
   const { raw, body } = event;
   const head = JSON.stringify({ ...eventSummaryJson(event), raw });

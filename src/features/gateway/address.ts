@@ -11,8 +11,8 @@ export interface InboundAddress {
   /** The address for logs, without the secret. */
   readonly shown: string;
   /**
-   * The address identifies a source, but the remaining path could escape the receiver's path. The request is answered
-   * with 404 and logged.
+   * Whether the remaining path could escape the receiver's path, although the address identifies a source. Such a
+   * request is answered with 404 and logged.
    */
   readonly isUnsafe: boolean;
 }
@@ -21,7 +21,7 @@ const secretPrefix = "/in/";
 const partyPrefix = "/_webhooks/";
 const lengthMax = 8_192;
 
-/** Null for an address that identifies no source. */
+/** Parses the URL of a request. Null if the URL does not identify a source. */
 export function readAddress(url: string): InboundAddress | null {
   const at = url.indexOf("?");
   const path = at < 0 ? url : url.slice(0, at);
@@ -54,7 +54,9 @@ function readSecret(behind: string, query: string): InboundAddress | null {
   };
 }
 
-/** Path and query after the part that identifies the source, taken from an address in the form that logs show. */
+/**
+ * Returns the path and query after the part that identifies the source. The address must have the form that logs show.
+ */
 export function restOfShown(shown: string): string {
   const prefix = [secretPrefix, partyPrefix].find((one) => shown.startsWith(one)) ?? "";
   return /[/?].*$/s.exec(shown.slice(prefix.length))?.[0] ?? "";
@@ -68,7 +70,7 @@ function isPlain(rest: string): boolean {
   return path.split("/").every(isPlainSegment);
 }
 
-/** Some servers decode repeatedly: a path separator in any round is refused. */
+/** Some servers decode a path repeatedly, so a path separator that appears in any decoding round is refused. */
 const decodingsMax = 4;
 
 function isPlainSegment(segment: string): boolean {
@@ -109,7 +111,7 @@ export interface OwnAddressesOptions {
   readonly urls: readonly string[];
   /** Base path that a proxy forwards; empty if it forwards all paths. */
   readonly basePath: string;
-  /** The addresses of a host; empty if they cannot be determined. Never rejects. */
+  /** The IP addresses of a host; empty if they cannot be determined. Never rejects. */
   readonly addressesOf: (hostname: string) => Promise<readonly string[]>;
 }
 
@@ -132,7 +134,7 @@ export class OwnAddresses {
     this.#places.push(placeOf(new URL(url)));
   }
 
-  /** True if the host name is one of ours, or if the URL has a gateway path on one of our addresses. */
+  /** True if the host name is one of ours, or if the URL has a gateway path on one of our IP addresses. */
   async includes(text: string): Promise<boolean> {
     const url = new URL(text);
     const { basePath } = this.#options;
@@ -141,7 +143,7 @@ export class OwnAddresses {
     const samePort = this.#places.filter(({ port }) => port === place.port);
     if (samePort.some(({ hostname }) => hostname === place.hostname)) return true;
     const below = url.pathname.slice(basePath.length);
-    // Other services may share the address behind the same proxy, so the path must match too.
+    // Other services may share the IP address behind the same proxy, so the path must match too.
     if (samePort.length === 0 || !inboundPath.test(below)) return false;
     const { addressesOf } = this.#options;
     const theirs = new Set(await addressesOf(place.hostname));

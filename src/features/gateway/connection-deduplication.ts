@@ -16,10 +16,10 @@ export interface ConnectionDeduplicationOptions {
   readonly nextId: () => string;
 }
 
-/** The routes that remain after deduplication, and a callback for their result. */
+/** The routes that remain after deduplication, and a callback that must be called with their result. */
 export interface Deduplicated {
   readonly ways: Routed;
-  /** A message with the same identity is in flight, and its result is unknown. */
+  /** Whether a message with the same identity is in flight, with an unknown result. */
   readonly isRunning: boolean;
   /**
    * Call with the connections that accepted the message; repeats on these are ignored from then on. After a failure,
@@ -28,7 +28,7 @@ export interface Deduplicated {
   readonly ended: (taken: (connection: Connection) => boolean) => Promise<void>;
 }
 
-/** A connection that ignores repeats, with the digest of the compared parts. */
+/** A connection that ignores repeats, with the digest of the message parts that it compares. */
 interface Compared {
   readonly connection: Connection;
   readonly deduplicate: ConnectionDeduplicate;
@@ -75,7 +75,10 @@ export class ConnectionDeduplication {
     };
   }
 
-  /** Runs before anything is claimed, so that a message that exceeds its step budget creates no claims. */
+  /**
+   * Returns the connections that deduplicate, with their digests. Runs before anything is claimed, so that a message
+   * that exceeds its step budget creates no claims.
+   */
   async #compared({ incoming, reading }: Authentic, ways: Routed): Promise<readonly Compared[]> {
     const compared: Compared[] = [];
     const known = new Map<string, string | null>();
@@ -123,13 +126,15 @@ export class ConnectionDeduplication {
         else await answers.release(claim.key, claim.token);
       }
     } catch (error) {
-      // The message itself is stored; the claim expires.
+      // The message itself is stored, so only log the error. The claim expires later.
       telemetry.log.warn({ err: loggedError(error) }, "writing a gateway deduplication entry failed");
     }
   }
 }
 
-/** Null for a message that cannot be compared; such a message counts as new. */
+/**
+ * The parts of a message that are compared. Null for a message that cannot be compared; such a message counts as new.
+ */
 export function comparedParts(
   reading: Pick<MessageReading, "textAt" | "textWithout">,
   body: Uint8Array,

@@ -25,7 +25,7 @@ const connectionOf = (tenantId: string): Connection => ({
   updatedAt: 0,
 });
 
-/** A store that never replies to queries for one tenant's connections. */
+/** A store in which queries for one tenant's connections never complete. */
 class HangingStore extends ModelGateway {
   hangingTenant = "";
 

@@ -31,7 +31,7 @@ export interface ConnectionServiceOptions {
   readonly changes: KeyedQueue;
 }
 
-/** Maximum connections per source: each message becomes that many deliveries. */
+/** Maximum connections per source. Each message becomes one delivery per connection. */
 const connectionsPerSourceMax = 50;
 
 export class Connections {
@@ -113,7 +113,9 @@ export class Connections {
     return (source as NonNullable<typeof source>).tenantId;
   }
 
-  /** A message that returns to this deployment would loop until its hop limit is reached. */
+  /**
+   * Refuses a webhook that leads back to this deployment, where a message would loop until its hop limit is reached.
+   */
   async #requireNoCircle({ webhookId, allowChain }: Connection): Promise<void> {
     const { access, ownAddresses } = this.#options;
     const url = access.webhook(webhookId)?.webhook.url;

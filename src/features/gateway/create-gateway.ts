@@ -34,7 +34,10 @@ interface DescribedDeployment {
   readonly historyDays: number;
 }
 
-/** Generated from the same data that deliveries use, so it describes the actual behaviour (EDS-9.7-6). */
+/**
+ * Builds the service description from the same data that deliveries use, so the description matches the actual
+ * behaviour (EDS-9.7-6).
+ */
 function describeService(deployment: DescribedDeployment): ServiceDescription {
   const content = {
     service: "posthorn gateway",
@@ -71,7 +74,7 @@ export interface GatewayOptions {
   readonly random: Pick<Random, "bytes">;
   readonly telemetry: Pick<Telemetry, "log" | "metrics">;
   readonly deployment: DescribedDeployment;
-  /** Records senders that can be notified later that they may deliver. */
+  /** Dependencies for notifying a sender later that it may deliver. */
   readonly consent: ConsentSender;
   readonly ownAddresses: OwnAddresses;
   /** Whether a proxy forwards the client certificates of senders. */
@@ -84,12 +87,12 @@ export interface GatewayOptions {
 export interface Gateway extends GatewayServices {
   /** Number of requests whose senders are currently waiting for a webhook. */
   readonly inFlight: () => number;
-  /** This process listens on this URL; the gateway may have a separate port. */
+  /** Called when this process listens on a URL. The gateway may have a separate port. */
   listensAt(url: string, on: { readonly isOwnPort: boolean }): void;
   /** URL of the separate gateway port; null without one. */
   ownUrl(): string | null;
   start(): void;
-  /** Writes pending log rows. */
+  /** Stops the gateway and writes pending log rows. */
   stop(): Promise<void>;
 }
 
@@ -195,7 +198,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 }
 
-/** All processes of a deployment share this key, and no other deployment has it. */
+/** Derives the deployment's id from a key that all its processes share and no other deployment has. */
 function deploymentIdOf(secretBox: SecretBox): string {
   const digest = secretBox.digest("gateway hop");
   return createHash("sha256").update(digest).digest("hex").slice(0, 12);

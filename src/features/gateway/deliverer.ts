@@ -12,7 +12,7 @@ import type { PassThrough } from "./pass-through.ts";
 import type { GatewayOutcome, Relayed } from "./relayed.ts";
 import type { Connection, GatewayMode, Source } from "./source.ts";
 
-/** The result for a message, and the response to its sender. */
+/** The outcome of a message, and the response to its sender. */
 export interface Delivered {
   readonly answer: InboundAnswer;
   readonly outcome: GatewayOutcome;
@@ -44,7 +44,10 @@ export class Deliverer {
     this.#options = options;
   }
 
-  /** Applies the rules of the connections in order: filter, delay, deduplication, retries. Pauses are applied last. */
+  /**
+   * Delivers a message. Applies the rules of the connections in order: filter, delay, deduplication, retries. Pauses
+   * are applied last.
+   */
   async deliver(authentic: Authentic, request: RequestWriter): Promise<Delivered> {
     const { source } = authentic.incoming;
     const { directory, held, effectiveMode } = this.#options;

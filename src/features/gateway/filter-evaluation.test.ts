@@ -36,7 +36,10 @@ function requestOf(n: number): ReceivedRequest {
   };
 }
 
-/** Each clock reading is this much later than the one before it, and writing the log takes this long. */
+/**
+ * Filter evaluations over a log of `count` requests. The clock advances by `stepMs` with each reading, and writing the
+ * log takes `flushMs`.
+ */
 async function evaluationsAt(stepMs: number, count: number, flushMs = 0) {
   const store = new ModelGateway();
   await store.addRequests(Array.from({ length: count }, (_, n) => requestOf(n)));

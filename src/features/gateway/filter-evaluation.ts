@@ -98,7 +98,7 @@ function withoutMasks(texts: Readonly<Record<string, string>>): Readonly<Record<
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, knownText(text)]));
 }
 
-/** A mask may replace a part of the text. */
+/** The text, or unknown if a mask may replace a part of it. */
 function knownText(text: string): string | Unknown {
   return text.includes(mask) ? masked : text;
 }
@@ -146,7 +146,7 @@ export class FilterEvaluations {
     return this.#examineLast(filter, source, last);
   }
 
-  /** Newest first, yielding to other work, until the budget is spent. */
+  /** Examines requests, newest first, until the budget is spent. Yields to other work. */
   async #examineLast(filter: Filter, source: Source, last: number): Promise<RequestsEvaluation> {
     const { log, clock } = this.#options;
     // Time spent on writing pending rows does not count towards the budget.
@@ -198,7 +198,10 @@ export class FilterEvaluations {
     }
   }
 
-  /** Reads the body only if the other parts do not decide the result: bodies may be large and numerous. */
+  /**
+   * Evaluates the filter for a request. Reads the body only if the other parts do not decide the result, because bodies
+   * may be large and numerous.
+   */
   async #verdictOf(filter: Filter, request: ReceivedRequest): Promise<Verdict> {
     const byHead = filter.examine(this.#messageOf(request, notKept));
     if (byHead !== undefined) return byHead;
@@ -220,8 +223,8 @@ export class FilterEvaluations {
   }
 
   /**
-   * Null if the omitted parameters cannot be determined, because the source was deleted or its verification is
-   * unusable.
+   * The parameters that the log omits. Null if they cannot be determined, because the source was deleted or its
+   * verification is unusable.
    */
   #secretParametersOf(sourceId: string): readonly string[] | null {
     const { directory, box } = this.#options;
@@ -262,7 +265,7 @@ function readInput(given: FilterEvaluationInput): FilterEvaluationInput {
   return input;
 }
 
-/** The API has already validated these values against its schema; library calls have not. */
+/** Validates the texts of a message. The API has already validated them against its schema; library calls have not. */
 function judgeTexts(message: FilterEvaluationInput["message"], problems: ProblemList): void {
   for (const name of ["headers", "query"] as const) {
     const { kind } = evaluatedMessageFields[name];

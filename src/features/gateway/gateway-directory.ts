@@ -19,13 +19,13 @@ export class GatewayDirectory {
     this.#store = store;
   }
 
-  /** Called at startup, and after changes by other processes. */
+  /** Loads all sources and connections. Called at startup, and after changes by other processes. */
   async load(): Promise<void> {
     for (let changes = -1; changes !== this.#changes; ) {
       changes = this.#changes;
       const sources = await this.#store.sources();
       const connections = await this.#store.connections();
-      // The result may lack changes that this process made during the read.
+      // Read again if this process made changes during the read, because the result may lack them.
       if (changes !== this.#changes) continue;
       this.#sources = new Map(sources.map((source) => [source.id, source]));
       this.#connections = new Map(connections.map((connection) => [connection.id, connection]));
@@ -61,12 +61,12 @@ export class GatewayDirectory {
     return this.#connections.get(id);
   }
 
-  /** In order of creation. */
+  /** The connections of a source, in order of creation. */
   connectionsOf(sourceId: string): readonly Connection[] {
     return this.#bySource.get(sourceId) ?? [];
   }
 
-  /** Called after the store has written the source, like the other setters. */
+  /** Stores the source in memory. Like the other setters, called after the store has written it. */
   setSource(source: Source): void {
     this.#sources.set(source.id, source);
     this.#changed();
@@ -133,7 +133,10 @@ export class VerificationBox {
     return withSecrets(this.#configuration(source), () => masked) as Readonly<Record<string, unknown>>;
   }
 
-  /** Throws if the configuration cannot be read or used. In that case, all messages are rejected. */
+  /**
+   * The verifier of a source. Throws if the configuration cannot be read or used; in that case, all messages are
+   * rejected.
+   */
   verifier(source: Source): SourceVerifier {
     const known = this.#verifiers.get(source);
     if (known !== undefined) return known;

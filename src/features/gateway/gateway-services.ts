@@ -122,7 +122,7 @@ export interface InboundHead {
 }
 
 export interface InboundRequest extends InboundHead {
-  /** Null for a body beyond the server's limit. */
+  /** Null if the body exceeds the server's limit. */
   readonly body: Uint8Array | null;
   /**
    * Set if the server refused the request before it reached the gateway. The gateway logs the request for the source
@@ -150,7 +150,7 @@ export interface InboundAnswer {
 
 const style = { statuses: {}, documentationUrl: "/docs/idempotency", retryAfterSeconds: 5 };
 
-/** One of the errors defined by the receiver kit. */
+/** An error response for one of the errors that the receiver kit defines. */
 export function refusal(
   code: ReceiverErrorCode,
   detail: string,
@@ -168,7 +168,7 @@ const titles: Readonly<Record<number, string>> = {
   508: "Forwarding loop detected",
 };
 
-/** Errors that only an intermediary can report. */
+/** An error response that only an intermediary can send. */
 export function hopProblem(
   status: number,
   detail: string,

@@ -46,7 +46,7 @@ const lookEveryMs = 60_000;
 const afterResumeMs = 2_000;
 /** One process releases a connection at a time. If it crashes, another may take over after this time. */
 const claimMs = 30_000;
-/** Maximum value up to which progress is counted. */
+/** Held messages are counted up to this number. */
 const heldCountMax = 10_000;
 
 /**
@@ -62,7 +62,7 @@ export class HeldMessages {
   readonly #steps = new Map<string, Promise<void>>();
   /** Sources whose new messages are blocked while a release ends. */
   readonly #gates = new Map<string, Promise<null>>();
-  /** Number of messages of a source that are being stored; `idle` is called after the last one. */
+  /** Number of messages of a source that are being stored. `idle` is called when the last of them has been stored. */
   readonly #turns = new Map<string, { count: number; idle: (() => void) | null }>();
 
   constructor(options: HeldMessagesOptions) {
@@ -94,8 +94,8 @@ export class HeldMessages {
   }
 
   /**
-   * Blocks new messages between the last held message and the end of the release, because they would otherwise overtake
-   * held messages.
+   * Waits until a message of the source may be routed. New messages are blocked between the last held message and the
+   * end of a release, because they would otherwise overtake held messages.
    */
   async turn(sourceId: string): Promise<Turn> {
     for (let gate = this.#gates.get(sourceId); gate !== undefined; gate = this.#gates.get(sourceId))
@@ -173,7 +173,7 @@ export class HeldMessages {
     this.#work();
   }
 
-  /** True if there is currently no more work for this connection. */
+  /** Runs the next step of a release. Returns true if the connection currently has no more work. */
   async #step(id: string): Promise<boolean> {
     const connection = this.#options.directory.connection(id);
     if (connection === undefined || connection.pausedAt !== null) return true;
@@ -191,7 +191,7 @@ export class HeldMessages {
   async #end(connection: Connection): Promise<boolean> {
     const { store, directory, changes } = this.#options;
     const { id, sourceId, releasingSince } = connection;
-    // Another connection of the same source is ending its release; the next step of this one retries.
+    // If another connection of the same source is ending its release, the next step of this connection tries again.
     if (releasingSince === null || this.#gates.has(sourceId)) return false;
     const gate = Promise.withResolvers<null>();
     this.#gates.set(sourceId, gate.promise);
@@ -219,7 +219,10 @@ export class HeldMessages {
     });
   }
 
-  /** How many of the oldest held messages were sent; null while another process releases this connection. */
+  /**
+   * Sends some of the oldest held messages and returns how many were sent. Returns null while another process releases
+   * this connection.
+   */
   async #sendSome(connection: Connection): Promise<number | null> {
     const { store, clock } = this.#options;
     const now = clock.now();

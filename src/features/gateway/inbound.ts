@@ -56,7 +56,7 @@ interface Ended extends Delivered {
   readonly scheme?: string;
   readonly eventType?: string;
   readonly originalType?: string | null;
-  /** A handshake whose sender can be notified later that it may deliver. */
+  /** Whether this is a handshake whose sender can be notified later that it may deliver. */
   readonly mayBeConsented?: boolean;
 }
 
@@ -73,7 +73,7 @@ export class GatewayInbound implements Inbound {
     this.#admission = new RequestAdmission(options.clock);
   }
 
-  /** Limits by source and sender address, so that a flood from one address does not affect other senders. */
+  /** Refuses requests by source and sender address, so that a flood from one address does not affect other senders. */
   refuse(head: InboundHead): Promise<InboundAnswer | null> | null {
     if (head.method !== "POST" && head.method !== "PUT") return null;
     const address = readAddress(head.url);
@@ -144,7 +144,9 @@ export class GatewayInbound implements Inbound {
     return ended.answer;
   }
 
-  /** A temporary refusal: the sender retries, and the request can be replayed once the rules are simpler. */
+  /**
+   * Refuses the message temporarily: the sender retries, and the request can be replayed once the rules are simpler.
+   */
   #tooManySteps({ source, id }: Incoming, { message }: StepsSpentError): Ended {
     const fields = {
       sourceId: source.id,
@@ -240,7 +242,7 @@ export class GatewayInbound implements Inbound {
     return { ...delivered, ...known };
   }
 
-  /** Refusals that do not depend on the message content. */
+  /** Checks whether a request must be refused for a reason that does not depend on the message content. */
   #refusalOf(
     { source, request, address }: Incoming,
     verifier: SourceVerifier,
@@ -413,7 +415,7 @@ const pathMax = 8_192;
 const unprovenPathMax = 512;
 const unprovenFields = { count: 32, nameLength: 64, valueLength: 256, length: 3_072 };
 
-/** Masked headers. For a request without proof, only enough headers to help identify its sender. */
+/** The masked headers. A request without proof keeps only enough headers to help identify its sender. */
 function shownHeaders(headers: Iterable<readonly [string, string]>, isProven: boolean): readonly string[] {
   const all = [...headers];
   if (isProven) return all.flatMap(([name, value]) => [name, maskedField(name, value)]);
@@ -446,7 +448,10 @@ const headCauses: ReadonlySet<string> = new Set([
   "bad_token",
 ] satisfies readonly RejectionCause[]);
 
-/** A composite verifier reports the cause of one of its parts; another part might have found its proof in the body. */
+/**
+ * Whether the head alone proves this cause. A composite verifier reports the cause of one of its parts; another part
+ * might have found its proof in the body.
+ */
 function isShownByHead({ type }: SourceVerifier, cause: string): boolean {
   return type !== "any_of" && type !== "all_of" && headCauses.has(cause);
 }
@@ -472,7 +477,10 @@ async function asksConsent({ message, source }: Incoming): Promise<Ended> {
   }
 }
 
-/** Caches must not store responses for an address that contains a credential (CEW-3.2-4). */
+/**
+ * Marks a response as private if the URL may contain a credential, because caches must not store such a response
+ * (CEW-3.2-4).
+ */
 function keptPrivate(answer: InboundAnswer, { url }: InboundRequest): InboundAnswer {
   if (answer.status >= 300 || !url.includes("?")) return answer;
   return { ...answer, headers: { ...answer.headers, "cache-control": "private" } };

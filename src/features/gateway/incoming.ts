@@ -139,7 +139,7 @@ type KeyField =
 const name = "idempotency-key";
 const lengthMax = 255;
 
-/** A field that is repeated, too long or malformed is never used for a lookup. */
+/** Reads the key field. A field that is repeated, too long or malformed is never used for a lookup. */
 export function readKeyField(rawHeaders: readonly string[]): KeyField {
   const values: string[] = [];
   for (let at = 0; at < rawHeaders.length; at += 2)
@@ -178,8 +178,8 @@ function rememberedKey(message: Identified): string {
 }
 
 /**
- * As JSON text. Values that the sender signed take precedence: with an unsigned key, a captured message could pass as a
- * different one.
+ * The identity of a message as JSON text. Values that the sender signed take precedence: with an unsigned key, a
+ * captured message could pass as a different one.
  */
 function identityOf({ received, field, bodyDigest, reading, keyPointers }: Identified): string {
   const { verification, key } = received;
@@ -193,7 +193,7 @@ function identityOf({ received, field, bodyDigest, reading, keyPointers }: Ident
   return JSON.stringify(["body", verification.scheme, bodyDigest()]);
 }
 
-/** Null if a value is missing or nested too deeply. */
+/** The values at these pointers. Null if a value is missing or nested too deeply. */
 function pointedAt(reading: Identified["reading"], pointers: readonly string[]): readonly string[] | null {
   const texts: string[] = [];
   try {
@@ -342,7 +342,10 @@ export interface Routed {
 
 const filters = new WeakMap<object, Filter>();
 
-/** Throws a StepsSpentError if the filters need more steps than one message is allowed. */
+/**
+ * Groups the connections by what their rules decide. Throws a StepsSpentError if the filters need more steps than one
+ * message is allowed.
+ */
 export async function routed(
   { incoming, reading }: Authentic,
   connections: readonly Connection[],
@@ -384,7 +387,7 @@ function filteredMessage(
   return { ...filteredHead(headers, request.url, address.rest), body };
 }
 
-/** The parts other than the body that filters see; `url` and `rest` come from the address. */
+/** The message parts that filters see, except the body. `url` and `rest` come from the address. */
 export function filteredHead(
   headers: Iterable<readonly [name: string, value: string]>,
   url: string,
@@ -397,7 +400,7 @@ export function filteredHead(
   };
 }
 
-/** Uses the first value of a repeated parameter, as `valueReader` does. */
+/** The query parameters. Uses the first value of a repeated parameter, as `valueReader` does. */
 function firstValues(query: URLSearchParams): Record<string, string> {
   return Object.fromEntries([...query].reverse());
 }

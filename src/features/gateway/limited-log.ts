@@ -2,8 +2,8 @@ import type { Clock, Timer } from "../../ports/clock.ts";
 import type { LogFields, Logger } from "../../ports/telemetry.ts";
 
 /**
- * Formats errors for the gateway's log. Log lines never contain payloads (EDS-11.6-2), and error messages may quote
- * them.
+ * Formats errors for the gateway's log. Log lines must never contain payloads (EDS-11.6-2), but error messages may
+ * quote them.
  */
 
 /** Shorter parts of a payload reveal nothing. */
@@ -11,7 +11,10 @@ const payloadPartMin = 6;
 const messageLengthMax = 500;
 const framesMax = 3;
 
-/** Name, code and stack frames identify an error. The message is omitted, because it may quote stored data. */
+/**
+ * The name, code and stack frames of an error, which identify it. The message is omitted, because it may quote stored
+ * data.
+ */
 export function loggedError(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const { code } = error as { readonly code?: unknown };
@@ -50,13 +53,13 @@ interface Window {
 }
 
 /**
- * Limits log lines to one per minute and message: the first is written immediately, and the others are counted in a
- * summary.
+ * Limits log lines to one per minute for each message text. The first line is written immediately; the others are
+ * counted in a summary.
  */
 export class LimitedLog implements Logger {
   readonly #clock: Pick<Clock, "schedule">;
   readonly #log: Logger;
-  /** Keyed by message; there are only a few distinct messages. */
+  /** Keyed by message text, of which only a few exist. */
   readonly #windows = new Map<string, Window>();
 
   constructor(clock: Pick<Clock, "schedule">, log: Logger) {

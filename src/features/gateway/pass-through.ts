@@ -90,7 +90,7 @@ export class PassThrough {
     }
   }
 
-  /** If the sender repeats the message, webhooks that accepted it are not called again; the others are. */
+  /** If the sender repeats the message, webhooks that accepted it are not called again; the others are called again. */
   async #passOnce(authentic: Authentic, connection: Connection): Promise<Outcome> {
     const { answers } = this.#options.store;
     const claim = this.#claimOf(authentic, connection);
@@ -223,7 +223,7 @@ export class PassThrough {
   }
 }
 
-/** Nothing was sent, so the sender may retry. */
+/** Throws an error after which the sender may retry, because nothing was sent. */
 function unavailable(cause: unknown): never {
   throw new ReceiverError("store_unavailable", "The message cannot be recorded now.", { cause });
 }
@@ -267,7 +267,7 @@ function repeated(
   };
 }
 
-/** A message without a key gets a generated key that is the same for its repeats. */
+/** Adds a generated key to a message without a key. The key is the same for repeats of the message. */
 function withOwnKey({ relayed, key }: Authentic): Authentic["relayed"] {
   const digest = hash("sha256", key);
   const own = `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-8${digest.slice(17, 20)}-${digest.slice(20, 32)}`;

@@ -16,7 +16,7 @@ export const gatewayOutcomes = [
 /** How long the log keeps an entry, and the body of a request that may be retried. A bookmark keeps both longer. */
 export const receivedMs = 7 * 86_400_000;
 export const receivedBodiesMs = 86_400_000;
-/** Maximum number of requests of one source that a list summarises. */
+/** Maximum number of latest requests that a list summarises per source. */
 export const recentRequestsMax = 100;
 
 export type GatewayOutcome = (typeof gatewayOutcomes)[number];
@@ -35,7 +35,7 @@ export interface Relayed {
   readonly retryDelaysMs?: Readonly<Record<string, readonly number[]>>;
 }
 
-/** Prefix of the deduplication keys of a source's events; also used to look them up. */
+/** Prefix of the deduplication keys of a source's events. Lookups of these events use it too. */
 export function relayedKeyPrefix(sourceId: string): string {
   return `gateway:${sourceId}:`;
 }
@@ -158,7 +158,7 @@ function isSendable(value: string): boolean {
   return /^[\x20-\x7e\t]{0,4096}$/.test(value);
 }
 
-/** Source names may contain any character; header values are ASCII. */
+/** Encodes a source name for a header. Names may contain any character, but header values are ASCII. */
 function asText(name: string): string {
   return /^[\x20-\x7e]+$/.test(name) ? name : encodeURIComponent(name);
 }

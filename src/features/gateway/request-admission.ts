@@ -11,7 +11,10 @@ import type { InboundAnswer } from "./gateway-services.ts";
 import type { GatewayOutcome } from "./relayed.ts";
 import type { Source } from "./source.ts";
 
-/** Number of failures that one address may have at a source before it is limited, and how fast failures expire. */
+/**
+ * Number of failures that one client address may have at a source before the address is limited, and how fast failures
+ * expire.
+ */
 interface Allowance {
   readonly burst: number;
   readonly perSecond: number;
@@ -24,9 +27,9 @@ const withoutProof: Allowance = { burst: 30, perSecond: 0.5 };
  * `POSTHORN_TRUSTED_PROXIES` does not list.
  */
 const wrongProof: Allowance = { burst: 300, perSecond: 5 };
-/** An address that sent an authentic message to the source within this time is not limited by invalid proofs. */
+/** A client address that sent an authentic message to the source within this time is not limited by invalid proofs. */
 const trustMs = 3_600_000;
-/** Maximum number of tracked pairs of source and address; the least recently seen are evicted first. */
+/** Maximum number of tracked pairs of source and client address. The least recently seen pairs are evicted first. */
 const entriesMax = 10_000;
 
 interface Sender {
@@ -37,7 +40,7 @@ interface Sender {
   verifiedAt: number;
 }
 
-/** The limit for the next request of an address, before its body is read. */
+/** The limit that applies to the next request from a client address, before its body is read. */
 export interface SenderLimit {
   /** Refuse the request if its head shows no proof. */
   readonly needsProof: boolean;
@@ -59,7 +62,7 @@ export class FailedSenders {
     return this.#senders.size;
   }
 
-  /** Null for an address that is not limited. */
+  /** Null if the client address is not limited. */
   limit(sourceId: string, address: string): SenderLimit | null {
     const sender = this.#senders.get(keyOf(sourceId, address));
     if (sender === undefined) return null;
@@ -123,7 +126,7 @@ const dayMs = 86_400_000;
 /** Size of a row without its strings. */
 const rowBytes = 512;
 
-/** Requests with the same kind are counted together. */
+/** Requests of the same kind are counted together. */
 export interface RequestKind {
   readonly outcome: GatewayOutcome;
   readonly cause: string | null;
@@ -237,7 +240,7 @@ export interface Consent {
   readonly callbackUrl: string | null;
 }
 
-/** Throws ReceiverError `invalid_message` if the request is not a handshake. */
+/** Answers a handshake. Throws ReceiverError `invalid_message` if the request is not a handshake. */
 export async function answerConsent(message: ReceivedMessage, source: Source): Promise<Consent> {
   const { allowedOrigins } = source.handshake as SourceHandshake;
   const withheld: HandshakeRequest[] = [];
@@ -274,7 +277,7 @@ const callbackTimeoutMs = 10_000;
 /**
  * Notifies a sender that it may deliver now, by POST to its callback address (CEW-4.1.3). Anyone can choose that
  * address, so the rules for webhook URLs apply. Throws PosthornError `conflict` if the sender does not accept, and
- * `rate_limited`.
+ * `rate_limited` if too many calls are made.
  */
 export async function giveConsent(
   { transport, urlRules, calls }: ConsentSender,

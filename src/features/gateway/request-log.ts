@@ -33,7 +33,7 @@ export class RequestLog {
   readonly #waiting: ReceivedRequest[] = [];
   #dropped = 0;
   readonly #bodies = new Map<string, { count: number; bytes: number; since: number }>();
-  /** Number of further requests, keyed by row. */
+  /** Number of further requests of the same kind, keyed by the row that counts them. */
   #more = new Map<string, number>();
   readonly #writing: Loop;
 

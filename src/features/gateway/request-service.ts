@@ -30,11 +30,11 @@ import { authenticOf, type Incoming, messageOf, readKeyField, routed } from "./i
 import type { RequestLog } from "./request-log.ts";
 import type { Connection, Source } from "./source.ts";
 
-/** Creates new deliveries of a received event, with the sender's key and ID. */
+/** Sends a received event again as new deliveries, with the sender's key and ID. */
 export async function requeueFor(
   event: StoredEvent,
   connections: readonly Connection[],
-  /** Original deliveries of the event by webhook, which the new deliveries copy. */ originals: ReadonlyMap<
+  /** The event's original deliveries, keyed by webhook. The new deliveries copy them. */ originals: ReadonlyMap<
     string,
     string
   >,
@@ -83,7 +83,7 @@ export class Requests {
     this.#options = options;
   }
 
-  /** Newest first. A page may end early when its budget is used up. */
+  /** The logged requests, newest first. A page may end early when its budget is used up. */
   async list(
     scope: Scope,
     { page, ...query }: RequestQuery,
@@ -101,7 +101,7 @@ export class Requests {
     });
   }
 
-  /** Includes the body, from the log or from the event that the request became. */
+  /** A logged request with its body, from the log or from the event that the request became. */
   async get(scope: Scope, id: string): Promise<ReceivedRequest> {
     const request = await this.#find(scope, id);
     const event = request.body === null ? await this.#eventOf(request) : null;
@@ -126,7 +126,7 @@ export class Requests {
     return this.get(scope, id);
   }
 
-  /** Bookmarks exempt rows and bodies from retention. */
+  /** Limits the number of bookmarks, because bookmarks exempt rows and bodies from retention. */
   async #requireRoom(tenantId: string): Promise<void> {
     const { store, clock } = this.#options;
     const filter = { ...everyRequest, tenantId, bookmarked: true };
@@ -150,7 +150,10 @@ export class Requests {
     );
   }
 
-  /** Uses the current connections. A rejected request is verified again first, regardless of its age. */
+  /**
+   * Replays a request through the current connections. A rejected request is verified again first, regardless of its
+   * age.
+   */
   async replay(scope: Scope, id: string, given: RequestReplayInput): Promise<ReceivedRequest> {
     const { connectionIds = null } = validFields(requestReplayFields, given, "the replay");
     const request = await this.#find(scope, id);

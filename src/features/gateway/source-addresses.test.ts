@@ -9,7 +9,7 @@ import { hashOfToken, Sources, type SourceServiceOptions } from "./source-servic
 const admin = { tenantId: null };
 const hourMs = 3_600_000;
 
-/** Sources with a manual clock and a store that stores nothing. */
+/** Sources with a manual clock and a store that discards all writes. */
 function open() {
   const clock = { time: Date.UTC(2026, 0, 1), now: () => clock.time };
   const bytes = (count: number) => randomBytes(count);

@@ -179,7 +179,7 @@ function shownOf({ source, verification, warnings, effectiveMode }: SourceView) 
   };
 }
 
-/** The address is a secret: listings omit it, and responses must not be cached. */
+/** The secret address of a source. Listings omit it, and responses that contain it must not be cached. */
 function addressJson(
   options: ApiOptions,
   { view, path }: SourceWithPath,

@@ -244,7 +244,7 @@ export class Sources {
     return this.#view(this.#require(scope, id));
   }
 
-  /** Outcomes of up to 100 latest requests per source, keyed by source id. */
+  /** Outcomes of the latest requests of each source, up to 100 per source, keyed by source id. */
   async recent(views: readonly SourceView[]): Promise<ReadonlyMap<string, RecentRequests>> {
     const { store, log } = this.#options;
     await log.flush();
@@ -339,7 +339,7 @@ export class Sources {
     return this.#withPath(this.#require(scope, id));
   }
 
-  /** `by` names the caller. */
+  /** Records the acknowledgement of the service description. `by` names the caller. */
   async acknowledge(scope: Scope, id: string, version: string, by: string): Promise<SourceView> {
     const problems = new ProblemList();
     readFields(sourceAcknowledgeFields, { version }, problems);
@@ -393,8 +393,8 @@ export class Sources {
   }
 
   /**
-   * Store-and-forward requires the acknowledgement first. Without it, no message is answered before it was delivered
-   * (EDS-9.7-6).
+   * Throws if store-and-forward is set without the acknowledgement. Without it, no message is answered before it is
+   * delivered (EDS-9.7-6).
    */
   #requireMode(source: Source): void {
     if (source.mode === "pass_through" || this.#effectiveMode(source) === source.mode) return;

@@ -35,7 +35,7 @@ interface SourceProvider {
   readonly signature: string;
   readonly signed: string;
   readonly replayProtection: string;
-  /** The value is forwarded to destinations. */
+  /** Headers whose values are forwarded to destinations. */
   readonly forwardHeaders: readonly string[];
   /** How the provider checks the address before using it. */
   readonly addressCheck: "get" | "head" | "post" | null;
@@ -58,13 +58,13 @@ export interface EventTypeSource {
   readonly header?: string;
   readonly pointer?: string;
   readonly query?: string;
-  /** The part of `/_webhooks/{party}/…` that names the type. */
+  /** Takes the type from the part of `/_webhooks/{party}/…` that names it. */
   readonly path?: boolean;
   /** Accept a value that is not covered by the signature. */
   readonly allowUnsigned?: boolean;
 }
 
-/** Exceptions of a source from `upstreamRules`: maps `404`, `timeout` or `not_reached` to a status. */
+/** A source's exceptions to `upstreamRules`: maps `404`, `timeout` or `not_reached` to a status. */
 export type StatusOverrides = Readonly<Record<string, number>>;
 
 /** A secret address: a hash for comparison, and a sealed form that can be shown again. */
@@ -112,8 +112,9 @@ export const sourceDefaults = {
   dedupWindowMs: 7 * 86_400_000,
 } as const;
 
-// Maps the destination's response to the status that a sender gets, as data. The status is never a redirect, and never
-// a success for a message that was not accepted. It contains none of the destination's own guidance (EDS-9.7-3).
+// A table that maps the destination's status to the status that the sender gets. This status is never a redirect, and
+// never a success for a message that was not accepted. The response contains none of the destination's own guidance
+// (EDS-9.7-3).
 
 interface UpstreamRule {
   /** Statuses of the destination. */
@@ -149,13 +150,16 @@ type RowWithoutStatus = keyof typeof rowsWithoutStatus;
 /** What the sender may learn about one attempt. */
 interface SeenAttempt {
   readonly observation: AttemptObservation;
-  /** According to the classification of the destination's profile, which may accept a 207 by agreement. */
+  /** Whether the destination's profile classifies the response as accepted. A profile may accept a 207 by agreement. */
   readonly isAccepted: boolean;
-  /** The response was longer than the limit for forwarding. */
+  /** Whether the response was longer than the limit for forwarding. */
   readonly isOversized: boolean;
 }
 
-/** Overrides that a source may set: a success for a success, an error for anything else, never a redirect. */
+/**
+ * Whether a source may set this override. A success may be mapped only to a success, and anything else only to an
+ * error, never to a redirect.
+ */
 export function isPossibleOverride(row: string, upstream: unknown): boolean {
   const isRow = /^[2-5]\d\d$/.test(row) || Object.hasOwn(rowsWithoutStatus, row);
   if (!isRow || typeof upstream !== "number" || !Number.isInteger(upstream)) return false;

@@ -89,7 +89,7 @@ export class DeliveriesSight implements Sight {
   async missedSince(since: number): Promise<readonly LiveNews[]> {
     const rows = await this.#newest(followedMax);
     const missed = rows.filter((row) => changedAt(row) >= since - slackMs);
-    // If all rows that were read are newer, there may be more than one read covers.
+    // If every row that was read is newer, there may be more changes than one read covers.
     if (missed.length === followedMax) return [{ kind: "reset", topic: this.#topic }];
     return newsOf(this.#topic, missed, false);
   }

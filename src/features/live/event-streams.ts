@@ -44,7 +44,7 @@ export class EventStream {
     this.#writtenAtMs = clock.monotonicMs();
   }
 
-  /** Called once, even if the stream has already ended. */
+  /** Registers a callback that is called once when the stream ends, or immediately if it has already ended. */
   whenEnded(callback: () => void): void {
     if (this.#hasEnded) callback();
     else this.#whenEnded.push(callback);
@@ -135,7 +135,7 @@ interface OpenStreamsOptions {
 /** The owner of a stream, and whether it may continue. */
 interface Listener {
   readonly callerId: string;
-  /** Null for the operator. */
+  /** The owner of the rules; null for the operator. */
   readonly tenantId: string | null;
   /** Whether the stream belongs to a portal session. */
   readonly isCustomer: boolean;
@@ -168,7 +168,7 @@ export class OpenStreams {
     return this.#open.size;
   }
 
-  /** Throws `rate_limited` if a limit is exceeded, and `unavailable` while the process is stopping. */
+  /** Opens a stream. Throws `rate_limited` if a limit is exceeded, and `unavailable` while the process is stopping. */
   begin(listener: Listener): EventStream {
     this.#requireRoom(listener);
     const stream = new EventStream(this.#clock);
@@ -179,7 +179,7 @@ export class OpenStreams {
     return stream;
   }
 
-  /** A stopping process does not wait for its clients; they reconnect to another process. */
+  /** Ends all streams. A stopping process does not wait for its clients; they reconnect to another process. */
   endAll(): void {
     this.#isClosed = true;
     for (const { stream } of [...this.#open]) stream.end();
@@ -200,8 +200,8 @@ export class OpenStreams {
         count: open.filter((one) => one.callerId === callerId).length,
         whose: "for this key or session",
       },
-      // A tenant may hold fewer streams than remain unused. Thus one tenant holds at most half of them, and another
-      // tenant can always connect.
+      // The number of streams that a tenant holds must be smaller than the number of unused streams. Therefore, one
+      // tenant holds at most half of all streams, and another tenant can always connect.
       {
         max: Math.max(1, Math.ceil((poolMax - pool.length + ofTenant) / 2)),
         count: ofTenant,

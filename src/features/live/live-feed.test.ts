@@ -8,7 +8,7 @@ import { LiveFeed, type LiveFeedOptions, type LiveNews } from "./live-feed.ts";
 const minute = 60_000;
 const noon = Date.UTC(2026, 0, 2, 12);
 
-/** Statistics of one tenant: each kind has one point per minute, starting with its first minute. */
+/** Statistics of one tenant. Each kind has one point per minute, starting at the kind's first minute. */
 class Minutes {
   attempts: readonly number[] = [];
   published: readonly number[] = [];
@@ -30,7 +30,7 @@ class Minutes {
     return this;
   }
 
-  /** What the next poll reports: minutes after noon, attempts, events. */
+  /** The result of the next poll: minutes after noon, attempts, events. */
   async told(): Promise<readonly (readonly unknown[])[]> {
     this.#told.splice(0);
     this.#clock.advance(1_000);

@@ -169,8 +169,8 @@ export class LiveFeed {
   }
 
   /**
-   * `since` is the time up to which the listener has received changes, in Unix milliseconds; changes that it missed are
-   * sent first. Rejects with `not_found` for a topic outside the scope.
+   * Subscribes a listener to a topic. `since` is the time up to which the listener has received changes, in Unix
+   * milliseconds; changes that it missed are sent first. Rejects with `not_found` for a topic outside the scope.
    */
   async watch(
     scope: Scope,
@@ -254,14 +254,14 @@ export class LiveFeed {
     return new RowSight({
       read: async () => (await alerts.list(scope, { states: null, rule: null, tenantId: null, page })).rows,
       idOf: ({ alert }) => alert.id,
-      // A different time of the last evaluation does not count as a change.
+      // A later evaluation time alone does not count as a change.
       textOf: ({ alert, mutedUntil, muteReason }) =>
         JSON.stringify({ ...alert, lastHeldAt: 0, mutedUntil, muteReason }),
       newsOf: (rows) => ({ kind: "alerts", topic: { kind: "alerts" }, rows }),
     });
   }
 
-  /** Sorted by last change, so that changed rows are among the rows that are read. */
+  /** Tracks problems, sorted by last change, so that changed rows are among the rows that are read. */
   #problemSight(scope: Scope): Sight {
     const page = { limit: sightRowsMax, after: null, offset: 0 };
     return new RowSight({
@@ -272,7 +272,7 @@ export class LiveFeed {
     });
   }
 
-  /** Requests appear in the log a moment after their response. */
+  /** Tracks the request log. Requests appear in the log shortly after their response. */
   #requestSight({ tenantId }: Scope): Sight {
     const { requests, clock } = this.#options;
     const search = { filter: { ...everyRequest, tenantId }, after: null, limit: sightRowsMax };
@@ -292,7 +292,10 @@ export class LiveFeed {
     });
   }
 
-  /** Minutes whose counts changed since they were sent: the current minute, and earlier ones with late counts. */
+  /**
+   * Tracks the minutes whose counts changed since they were sent: the current minute, and earlier ones with late
+   * counts.
+   */
   #statisticsSight(scope: Scope): Sight {
     const { statistics, clock } = this.#options;
     return new RowSight({
@@ -334,15 +337,15 @@ export class LiveFeed {
   }
 }
 
-/** Listeners who see the same rows share a poll. */
+/** Listeners that see the same rows share a poll. */
 function keyOf({ tenantId, portal }: Scope, topic: LiveTopic): string {
   const customer = portal === undefined ? "" : `customer:${[...(portal.webhookIds ?? [])].toSorted().join()}`;
   return `${tenantId ?? ""} ${customer} ${liveTopicText(topic)}`;
 }
 
 /**
- * Includes minutes in which events were published but nothing was sent. Such events may have no receivers, or may be
- * sent in the next minute.
+ * Adds published events, including those of minutes in which nothing was sent. Such events may have no receivers, or
+ * may be sent in the next minute.
  */
 function withPublished(sent: readonly PointView[], accepted: readonly PointView[]): readonly PointView[] {
   const published = new Map(accepted.map(({ at, measures }) => [at, measures["published"] ?? null]));
@@ -363,7 +366,7 @@ export type LiveNews =
       readonly topic: LiveTopic;
       /** New and changed rows in their current state. */
       readonly rows: readonly ListedDelivery[];
-      /** Whether there were more new rows than are sent. */
+      /** Whether there were more new rows than were sent. */
       readonly leftOut: boolean;
     }
   | { readonly kind: "alerts"; readonly topic: LiveTopic; readonly rows: readonly AlertView[] }
@@ -376,7 +379,7 @@ export type LiveNews =
       readonly kind: "requests";
       readonly topic: LiveTopic;
       readonly rows: readonly ReceivedRequest[];
-      /** Whether there were more new rows than are sent. */
+      /** Whether there were more new rows than were sent. */
       readonly leftOut: boolean;
     }
   | {

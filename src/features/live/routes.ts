@@ -100,7 +100,10 @@ function lastEventIdOf(headers: Call["headers"]): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** The key may have been revoked, or the session may have ended, since the stream was opened. */
+/**
+ * Whether the client may still use the stream. Since it was opened, the key may have been revoked, or the session may
+ * have ended.
+ */
 async function isStillAllowed(headers: Call["headers"], options: ApiOptions): Promise<boolean> {
   try {
     authorize(await principalOf(headers, options), needed);

@@ -59,7 +59,7 @@ interface ChannelRules {
 
 type Problem = readonly [field: string, message: string];
 
-/** A validated set of channels. */
+/** Validates a set of channels and returns it. */
 export function readChannels(
   given: readonly ChannelInput[],
   before: readonly StoredChannel[],

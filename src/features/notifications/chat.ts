@@ -12,7 +12,7 @@ export interface ChatMessage {
 type Body = Readonly<Record<string, unknown>>;
 
 /**
- * The request body for each kind of channel. Text from receivers is neutralised, so that it contains neither markup nor
+ * The request body for each kind of channel. Text from receivers is neutralised and contains neither markup nor
  * mentions.
  */
 export function chatBody(kind: Exclude<ChannelKind, "email" | "pagerduty">, message: ChatMessage): Body {

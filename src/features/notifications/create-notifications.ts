@@ -60,7 +60,7 @@ const toldTypes: Readonly<Partial<Record<OperationalEventType, Told>>> = {
   "posthorn.tenant.limit_reached": { topic: "limit_reached", name: "limit_reached", severity: "warning" },
 };
 
-/** Notifications about an event, for its tenant and for the operator. */
+/** Drafts the notifications about an event, for its tenant and for the operator. */
 function draftsAbout(event: OperationalEvent, wording: Wording): readonly NotificationDraft[] {
   const told = toldTypes[event.type];
   if (told === undefined || event.onlyForOperator === true) return [];

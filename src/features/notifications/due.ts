@@ -5,8 +5,8 @@ import type { Webhook } from "../../domain/webhook.ts";
 import type { NotificationChannel } from "./notification.ts";
 
 /**
- * When the rules of its profile will disable a webhook that keeps failing; null if no time-based rule applies. Random
- * delays are counted with their longest values, so that the announced day is never too early.
+ * When a webhook that keeps failing will be disabled by the rules of its profile; null if no time-based rule applies.
+ * Random delays are counted with their longest values, so that the announced day is never too early.
  */
 export function disablementAt(
   webhook: Pick<Webhook, "status" | "statusChangedAt">,
@@ -50,7 +50,8 @@ export function dueSteps(failing: FailingWebhook, now: number): readonly LadderS
 }
 
 /**
- * When the `failing` event is published, independently of messages to people: halfway to the disabling of the webhook.
+ * When the `failing` event is published, independently of messages to people: halfway to the disabling of the webhook,
+ * or at the first step if no rule will disable it.
  */
 export function failingEventAt({ failingSince, disabledAt }: FailingWebhook): number {
   return disabledAt === null ? failingSince + firstProblemMs : (failingSince + disabledAt) / 2;
@@ -160,14 +161,17 @@ function digestAt(
   return nextAt(now, nextHour * 60, timeZone);
 }
 
-/** Quiet hours may span midnight. Equal start and end would mean all day and are ignored. */
+/**
+ * Whether a minute is within quiet hours. They may span midnight. Equal start and end would mean all day and are
+ * ignored.
+ */
 function isQuiet(quietHours: QuietHours, minute: number): boolean {
   const [from, until] = [minuteOf(quietHours.from), minuteOf(quietHours.until)];
   if (from === until) return false;
   return from < until ? minute >= from && minute < until : minute >= from || minute < until;
 }
 
-/** Of a time of day such as 22:00. */
+/** The minute of the day for a time such as 22:00. */
 function minuteOf(time: string): number {
   const [hours = 0, minutes = 0] = time.split(":").map(Number);
   return hours * 60 + minutes;

@@ -190,7 +190,7 @@ export class FailureLadder {
     return this.#loop.stop();
   }
 
-  /** Public for tests. */
+  /** Checks all failing webhooks once. Public, so that tests can call it. */
   async round(): Promise<void> {
     const { queue, access } = this.#options;
     if (!(await access.leads(leadership))) return;
@@ -235,7 +235,10 @@ export class FailureLadder {
     return true;
   }
 
-  /** If several steps are due together, for example after an outage of all schedulers, only the last one is sent. */
+  /**
+   * Sends the due steps. If several are due together, for example after an outage of all schedulers, only the last one
+   * is sent.
+   */
   async #tell(live: LiveWebhook, climbed: Climbed): Promise<void> {
     const { queue, access, desk } = this.#options;
     const { id: webhookId, tenantId } = live.webhook;
@@ -302,7 +305,9 @@ export class FailureLadder {
     }
   }
 
-  /** Waits for an accepted delivery: enabling the webhook does not prove that it works. */
+  /**
+   * Announces a recovery. Waits for an accepted delivery, because enabling the webhook does not prove that it works.
+   */
   async #recovered(live: LiveWebhook, episode: FailureEpisode, health: EndpointHealth | null): Promise<void> {
     const { queue, desk, access, messages } = this.#options;
     const { webhookId, since, channelIds, told } = episode;

@@ -119,7 +119,10 @@ function sectionOf({ subject, text, facts, link }: NotificationContent): string 
   return `<h2>${escapeHtml(oneLine(subject))}</h2>${paragraphs.join("")}${table}${look}`;
 }
 
-/** Only for lines that Posthorn writes: URLs in text from others are never turned into links. */
+/**
+ * Turns the URLs in a line into links. Used only for lines that Posthorn writes: URLs in text from others are never
+ * turned into links.
+ */
 function linked(line: string): string {
   return escapeHtml(line).replaceAll(/https?:\/\/[^\s<]+/g, (url) => `<a href="${url}">${url}</a>`);
 }

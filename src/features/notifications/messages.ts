@@ -242,7 +242,7 @@ export class Wording {
   }
 }
 
-/** The messages in a file of the host application, or what is wrong with them. */
+/** Reads the messages in a file of the host application, or returns a description of the problem. */
 export function readOverrides(
   value: unknown,
 ): { readonly overrides: MessageOverrides } | { readonly problem: string } {

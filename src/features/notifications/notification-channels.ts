@@ -49,7 +49,7 @@ export interface NotificationChannelsOptions {
   readonly sendsMail: boolean;
 }
 
-/** Null for the operator. */
+/** The owner of the rules; null for the operator. */
 export type ChannelOwner = string | null;
 
 export interface NotificationListQuery {
@@ -83,9 +83,9 @@ interface Carrier {
 
 const operator: Scope = { tenantId: null };
 
-/** Channels of the operator and of each tenant, tests, and the log of notifications. */
+/** Manages the channels of the operator and of each tenant, sends test messages, and lists the notification log. */
 export class NotificationChannels {
-  /** Also of the pages that readers of a mail open. */
+  /** The texts of messages, and of the pages that recipients open from an email. */
   readonly wording: Wording;
   readonly #options: NotificationChannelsOptions;
   readonly #changes = new KeyedQueue();
@@ -164,8 +164,8 @@ export class NotificationChannels {
   }
 
   /**
-   * Sends a test message immediately, and reopens an address that the mail server refused. Decisions of the recipient
-   * are kept.
+   * Sends a test message immediately, and reopens an address that the mail server refused. The recipient's own
+   * decisions stay in effect.
    */
   async test(scope: Scope, owner: ChannelOwner, id: string): Promise<{ readonly notificationId: string }> {
     const stored = (await this.list(scope, owner)).find(({ channel }) => channel.id === id);
@@ -195,7 +195,7 @@ export class NotificationChannels {
     return this.#options.queue.list({ tenantId, channelId, state, page });
   }
 
-  /** The address of a link and the language of its channel; null for an invalid link. */
+  /** The address to which a link belongs, and the language of its channel; null for an invalid link. */
   async linked(token: string): Promise<LinkedAddress | null> {
     const { queue, links } = this.#options;
     const addressId = links.addressOf(token);
@@ -265,7 +265,7 @@ export class NotificationChannels {
     }
   }
 
-  /** Sent at once, regardless of topics and quiet hours. Returns the id of the message. */
+  /** Queues a message to be sent at once, regardless of topics and quiet hours. Returns the id of the message. */
   async #enqueue(
     { id: channelId, tenantId }: NotificationChannel,
     topic: typeof testTopic | typeof confirmationTopic,
@@ -281,7 +281,10 @@ export class NotificationChannels {
     return id;
   }
 
-  /** The link is added when the email is sent, and is therefore never stored. */
+  /**
+   * The content of a confirmation email without its link. The link is added when the email is sent, and is therefore
+   * never stored.
+   */
   #confirmationOf({ address, language, tenantId }: NotificationChannel): NotificationContent {
     const { wording } = this.#options;
     return {
@@ -294,7 +297,10 @@ export class NotificationChannels {
     };
   }
 
-  /** Tests by the operator are not limited. */
+  /**
+   * Counts a test message against the hourly limits, and rejects if a limit is exceeded. Tests by the operator are not
+   * limited.
+   */
   async #countTest({ id, tenantId }: NotificationChannel, now: number): Promise<void> {
     if (tenantId === null) return;
     const since = hourOf(now);
@@ -313,7 +319,10 @@ export class NotificationChannels {
       }
   }
 
-  /** Existing references may point to deleted webhooks; new references must point to webhooks of the owner. */
+  /**
+   * Validates webhook references. Existing references may point to deleted webhooks; new references must point to
+   * webhooks of the owner.
+   */
   async #requireWebhooks(
     owner: ChannelOwner,
     inputs: readonly ChannelInput[],
@@ -409,7 +418,7 @@ export class NotificationChannels {
     }
   }
 
-  /** Saving a refused address again reopens it. */
+  /** Reopens refused addresses that were saved again. */
   async #reopen(channels: readonly NotificationChannel[], before: readonly StoredChannel[]): Promise<void> {
     for (const { channel, status } of before) {
       const saved = channels.find(({ id }) => id === channel.id);
@@ -423,7 +432,7 @@ function mayGetConfirmation(consent: AddressConsent | null): boolean {
   return consent !== null && consent.confirmationSentAt === null;
 }
 
-/** Refuses a test that would not be sent, and says what to do. */
+/** Refuses a test message that would not be sent, with an error that says what to do. */
 function refuseTest(stored: StoredChannel, now: number): void {
   const { channel, status, consent } = stored;
   const { address } = channel;
@@ -453,8 +462,8 @@ const dayMs = 24 * hourMs;
 /** Limits on a tenant's unconfirmed addresses: new ones in 24 hours, and in total. */
 const addressesPerDay = 50;
 const unconfirmedMax = 1_000;
-/** Maximum per mailbox, over all tenants. */
+/** Maximum confirmation emails per mailbox and day, over all tenants. */
 const confirmationsPerDay = 5;
-/** Maximum per hour. */
+/** Maximum number of test messages per hour. */
 const testsPerChannel = 10;
 const testsPerTenant = 50;

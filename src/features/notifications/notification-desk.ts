@@ -23,8 +23,8 @@ export const pagerUrl = new URL("https://events.pagerduty.com/v2/enqueue");
 const timeoutMs = 10_000;
 
 /**
- * Sends to the incident service directly rather than as an event, because the integration key is part of each body and
- * would otherwise be stored with every message. The notification queue retries, as for email.
+ * Sends messages to the incident service directly rather than as events, because each request body contains the
+ * integration key, which would otherwise be stored with every message. The notification queue retries, as for email.
  */
 export class Pager {
   readonly #options: PagerOptions;
@@ -34,7 +34,8 @@ export class Pager {
   }
 
   /**
-   * `failed`: the message will never be accepted, so a retry does not help. `unreachable`: retry later. Never rejects.
+   * Sends a request to the incident service. `failed`: the message will never be accepted, so a retry does not help.
+   * `unreachable`: retry later. Never rejects.
    */
   async page(body: object): Promise<MailResult> {
     const { observation, errorMessage } = await this.#options.transport.send(this.#request(body));
@@ -109,7 +110,10 @@ export class NotificationDesk {
     this.#nextId = nextId;
   }
 
-  /** Resolves once the notifications are stored. Returns one per accepting channel, in the order of the drafts. */
+  /**
+   * Resolves once the notifications are stored. Returns one notification per accepting channel, in the order of the
+   * drafts.
+   */
   async enqueue(drafts: readonly NotificationDraft[]): Promise<readonly NewNotification[]> {
     if (drafts.length === 0) return [];
     const notifications = this.addressed(drafts, await this.#queue.channels());
@@ -117,7 +121,7 @@ export class NotificationDesk {
     return notifications;
   }
 
-  /** Returns one message per accepting channel, for callers that store it in their own transaction. */
+  /** Returns one notification per accepting channel, for callers that store notifications in their own transaction. */
   addressed(
     drafts: readonly NotificationDraft[],
     channels: readonly StoredChannel[],

@@ -44,7 +44,7 @@ interface Sent {
   readonly eventId?: string;
   /** Time of the next attempt, if known. */
   readonly dueAt?: number;
-  /** The next message would fail in the same way. */
+  /** Whether the next message would fail in the same way. */
   readonly isUnreachable?: boolean;
 }
 
@@ -166,7 +166,7 @@ export class NotificationSender {
     return sent;
   }
 
-  /** When a channel that exceeded its hourly limit accepts the next message; null if it accepts one now. */
+  /** When a channel that exceeded its hourly limit accepts the next message; null if it accepts a message now. */
   async #limitedUntil(stored: StoredChannel | undefined, first: StoredNotification): Promise<number | null> {
     const { clock, queue } = this.#options;
     if (stored === undefined || isSingle(first) || isUrgent(first.tenantId, first.topic)) return null;
@@ -177,7 +177,10 @@ export class NotificationSender {
     return isReached ? hourOf(clock.now()) + hourMs : null;
   }
 
-  /** A message that cannot be composed must not block others. Any other error ends the round. */
+  /**
+   * Handles an error during composition. A message that cannot be composed must not block others. Any other error is
+   * rethrown and ends the round.
+   */
   #notComposed(error: unknown): Sent {
     if (!(error instanceof ComposeError)) throw error;
     this.#options.telemetry.metrics.alarmed("unexpected_error");

@@ -58,9 +58,12 @@ export interface ChannelStatus {
   readonly lastSentAt: number | null;
   readonly lastErrorAt: number | null;
   readonly lastError: string | null;
-  /** The mail server refused the address: nothing is sent until the channel is saved again or tested. */
+  /** When the mail server refused the address. Nothing is sent until the channel is saved again or tested. */
   readonly refusedAt: number | null;
-  /** The hourly limit is reached; until this time, further messages are collected for a digest. */
+  /**
+   * End of the period in which the hourly limit blocks messages. Until then, further messages are collected for a
+   * digest.
+   */
   readonly limitedUntil: number | null;
 }
 
@@ -90,12 +93,15 @@ export function channelState({ channel, status, consent }: StoredChannel, now: n
   return status.limitedUntil !== null && status.limitedUntil > now ? "limited" : "on";
 }
 
-/** Nothing is sent to the channel or stored for it. */
+/** Whether the channel is closed: nothing is sent to it or stored for it. */
 export function isClosed(state: ChannelState): boolean {
   return state !== "on" && state !== "limited";
 }
 
-/** The operator's alerts are sent before all other messages and are never collected into a digest. */
+/**
+ * Whether a message is urgent. The operator's alerts are sent before all other messages and are never collected into a
+ * digest.
+ */
 export function isUrgent(tenantId: string | null, topic: string): boolean {
   return tenantId === null && topic === "alert";
 }
@@ -109,7 +115,7 @@ export function foldedAddress(address: string): string {
   return `${folded.slice(0, at)}@${url?.hostname ?? host}`;
 }
 
-/** The mailbox of an address: `ada+orders@example.com` belongs to the mailbox of ada. */
+/** The mailbox of an address: `ada+orders@example.com` belongs to the mailbox of `ada`. */
 export function mailboxOf(address: string): string {
   return foldedAddress(address).replace(/(?!^)\+[^@]*@/, "@");
 }

@@ -28,9 +28,9 @@ export const operationalEventTypes = [
 ] as const;
 export type OperationalEventType = (typeof operationalEventTypes)[number];
 
-/** An occurrence in Posthorn. `at` is in Unix milliseconds. */
+/** An event that Posthorn publishes about itself. `at` is in Unix milliseconds. */
 export interface OperationalEvent {
-  /** Identifies the occurrence; each occurrence is published once. */
+  /** Deduplication key: only one event is published per key. */
   readonly key: string;
   readonly type: OperationalEventType;
   readonly tenantId: string;
@@ -44,8 +44,8 @@ export interface OperationalEvent {
 }
 
 /**
- * Webhooks of this tenant receive the events of every tenant and deliver messages to chat channels. Administrators
- * create the tenant.
+ * Id of the operator's tenant. Its webhooks receive the operational events of every tenant and deliver messages to chat
+ * channels. Administrators create this tenant.
  */
 export const operatorTenantId = "posthorn-operator";
 

@@ -273,7 +273,7 @@ function readerRoutes(options: ApiOptions): readonly Route[] {
   ];
 }
 
-/** Pages for the reader of an address, in the language of its channel. */
+/** The pages that a recipient opens from an email, in the language of the channel. */
 class ReaderPage {
   readonly linked: LinkedAddress;
   readonly #wording: Wording;
@@ -283,7 +283,9 @@ class ReaderPage {
     this.#wording = wording;
   }
 
-  /** With buttons that subscribe or unsubscribe the address of these tokens. */
+  /**
+   * Responds with a page. `start` and `stop` are the tokens of its buttons that subscribe and unsubscribe the address.
+   */
   answer(title: MessageName, text: MessageName, start?: string, stop?: string): Answer {
     const { language, address } = this.linked;
     const say = (name: MessageName) => escapeHtml(this.#wording.say(language, name, { address }));

@@ -6,7 +6,7 @@ import { BatchOperations } from "./batch-operations.ts";
 
 const scope = { tenantId: null };
 
-/** A store with one operation. Its runner's reads wait while `isHeld` is true. */
+/** A store with one operation. While `isHeld` is true, reads by its runner wait. */
 class OneOperation {
   operation: BatchOperation | null = null;
   isHeld = false;
@@ -88,7 +88,7 @@ for (const status of ["paused", "cancelled"] as const) {
       before: null,
     });
     await until(clock, () => retried === 1);
-    // The second delivery waits for ten seconds, and the progress is saved once per second.
+    // The second delivery is due only after ten seconds, and progress is saved once per second.
     one.stored = async (stored) => {
       if (stored.status !== status || one.heldCount > 0) return;
       one.stored = async () => undefined;

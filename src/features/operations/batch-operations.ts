@@ -26,7 +26,10 @@ export interface BatchOperationsOptions {
   readonly walk: Pick<SelectionWalk, "portions">;
   readonly clock: Clock;
   readonly log: Telemetry["log"];
-  /** Other processes may also run and cancel operations; this process resumes abandoned ones if `resumes` is true. */
+  /**
+   * Set if other processes may also run and cancel operations. If `resumes` is true, this process resumes abandoned
+   * operations.
+   */
   readonly shared: { readonly resumes: boolean } | null;
 }
 
@@ -56,10 +59,9 @@ const changeTriesMax = 20;
 
 /**
  * Runs bulk actions (WDS-112, 113) at the requested rate, oldest deliveries first, and resumes them after a restart. A
- * retry is recorded in its delivery together with the operation, in one commit; cancelled and discarded deliveries have
- * ended. The store therefore records what is done: neither a crash nor two processes on the same operation process a
- * delivery twice, and counts are only for display. Can be started once; `stop` is idempotent and waits until no work is
- * running.
+ * retry is recorded in its delivery together with the operation, in one commit. Cancelled and discarded deliveries have
+ * ended. Therefore, no delivery is processed twice, even after a crash or if two processes run the same operation.
+ * Counts are only for display. Can be started once. `stop` is idempotent and waits until no work is running.
  */
 export class BatchOperations {
   readonly #options: BatchOperationsOptions;
@@ -163,7 +165,7 @@ export class BatchOperations {
     return all.filter((operation) => operation.tenantId === tenantId);
   }
 
-  /** Merges in the state in memory, which is more recent than the stored state. */
+  /** The newest state of an operation. The state in memory is more recent than the stored state. */
   #newest(stored: BatchOperation): BatchOperation {
     const running = this.#runs.get(stored.id)?.operation;
     const isScheduled = (stored.startsAt ?? 0) > this.#options.clock.now();
@@ -171,7 +173,7 @@ export class BatchOperations {
     return { ...running, status: "running", requestsPerSecond: stored.requestsPerSecond };
   }
 
-  /** Queued deliveries are still sent; no further deliveries are processed. */
+  /** Cancels an operation. Queued deliveries are still sent; no further deliveries are processed. */
   cancel(scope: Scope, id: string): Promise<BatchOperation> {
     return this.change(scope, { id, status: "cancelled" });
   }
@@ -229,7 +231,9 @@ function hasEnded({ status }: BatchOperation): boolean {
   return status === "completed" || status === "cancelled" || status === "failed";
 }
 
-/** Resuming an operation that is not paused leaves it with its current process. */
+/**
+ * The fields that a status change sets. Resuming an operation that is not paused leaves it with its current process.
+ */
 function statusOf(
   stored: BatchOperation,
   status: "running" | "paused" | "cancelled",

@@ -45,9 +45,9 @@ export class OperationRun {
   operation: BatchOperation;
   readonly ended: Promise<void>;
   #isInterrupted = false;
-  /** Another process now controls the operation. */
+  /** Whether another process now controls the operation. */
   #isOver = false;
-  /** The stored operation was changed. */
+  /** Whether the stored operation was changed. */
   #isChanged = false;
   #wake: (() => void) | null = null;
   #savedAt: number;
@@ -107,7 +107,7 @@ export class OperationRun {
     if (this.#isInterrupted && !this.#isOver) await this.#release();
   }
 
-  /** Until its start time, no process owns the operation; after that, any process may claim it. */
+  /** Waits until the start time. Until then, no process owns the operation; afterwards, any process may claim it. */
   async #untilStart(): Promise<void> {
     while (!this.#isStopped) {
       const leftMs = (this.operation.startsAt ?? 0) - this.#options.clock.now();
@@ -135,8 +135,8 @@ export class OperationRun {
   }
 
   /**
-   * A killed process may have sent more deliveries than its stored progress says, and the selection may no longer
-   * contain these deliveries.
+   * Counts the deliveries that were sent. A killed process may have sent more deliveries than its stored progress says,
+   * and the selection may no longer contain these deliveries.
    */
   async #countWhatWasSent(): Promise<void> {
     if (actionOf(this.operation.kind) !== "retry") return;
@@ -213,7 +213,10 @@ export class OperationRun {
     }
   }
 
-  /** Closed only once per webhook: a circuit that opens again indicates that the receiver still fails. */
+  /**
+   * Closes the circuit of a webhook only once, because a circuit that opens again indicates that the receiver still
+   * fails.
+   */
   #closeOnce(webhookId: string): Promise<void> {
     const known = this.#closed.get(webhookId);
     if (known !== undefined) return known;
@@ -222,7 +225,7 @@ export class OperationRun {
     return closing;
   }
 
-  /** A successful delivery is repeated as a copy. */
+  /** Sends a copy of a successful delivery. */
   async #replay(delivery: StoredDelivery, webhook: Webhook): Promise<Outcome> {
     const { access, clock } = this.#options;
     const { eventId, eventType, id: replayOf } = delivery;
@@ -285,7 +288,7 @@ export class OperationRun {
     this.operation = { ...this.operation, lastErrors };
   }
 
-  /** Keeps the average rate without a burst after a slow step. */
+  /** Waits until the next step is due. Keeps the average rate, without a burst after a slow step. */
   async #waitForTurn(costMs: number): Promise<void> {
     const now = this.#options.clock.monotonicMs();
     const waitMs = this.#nextStepAt - now;
@@ -321,8 +324,8 @@ export class OperationRun {
    */
   async #save(status: OperationStatus, how: "takes" | "keeps" | "releases" = "keeps"): Promise<void> {
     const takes = how === "takes";
-    // Saving the progress may already have found that the operation was changed; the later change notification must not
-    // write "running" again.
+    // An earlier save may already have detected the change. The later change notification must not write "running"
+    // again.
     if (this.#isOver) return;
     const { operations } = this.#options.store;
     this.#isChanged = false;
@@ -364,7 +367,7 @@ export class OperationRun {
       updatedAt: clock.now(),
       ratePerSecond: status === "running" ? measured : null,
       finishedAt: isOver ? clock.now() : null,
-      // Handles a count that stopped at its limit, or a selection that has grown.
+      // Corrects the total if counting stopped at its limit, or if the selection has grown.
       total: isOver ? handled : Math.max(handled, operation.total),
       isTotalExact: isOver || operation.isTotalExact,
     };

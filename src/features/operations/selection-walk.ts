@@ -25,7 +25,7 @@ export type Selection = Exclude<OperationSelection, { readonly kind: "ids" }>;
 /** Counting stops at this number: the difference between one and two million does not matter. */
 const countMax = 100_000;
 
-/** The filter of a selection, with everything that the store can evaluate. */
+/** The filter of a selection, with all conditions that the store can evaluate. */
 export function filterOf(selection: Selection): DeliveryFilter {
   if (selection.kind === "search") return selection.filter;
   const { tenantId, webhookIds, from, to } = selection;
@@ -136,7 +136,7 @@ export class SelectionWalk {
     }
   }
 
-  /** From the oldest on: receivers should get old events before newer ones. */
+  /** Starts with the oldest delivery, because receivers should get old events before newer ones. */
   async *#bySearch({ cursor, before }: Walked, selection: Selection): AsyncIterable<Found> {
     const { clock } = this.#context;
     const takes = selection.kind === "search" ? takesOf(selection) : null;
@@ -189,7 +189,7 @@ interface Candidate {
   readonly view: DeliveryView;
   readonly hasWebhook: boolean;
   readonly isPayloadGone: boolean;
-  /** The operation had already processed the delivery before it was interrupted. */
+  /** Whether the operation had already processed the delivery before the interruption. */
   readonly isDone: boolean;
 }
 
@@ -215,7 +215,7 @@ function exclusionOf(
   return isPayloadGone ? "payload_gone" : null;
 }
 
-/** Successful deliveries are sent again only if the selection explicitly includes them. */
+/** Whether the selection explicitly includes successful deliveries. Otherwise, they are not sent again. */
 function takesAccepted(selection: OperationSelection): boolean {
   switch (selection.kind) {
     case "search":

@@ -32,7 +32,10 @@ function shownOf(operation: BatchOperation) {
   };
 }
 
-/** Uses the measured rate or, until it is available, the requested rate. */
+/**
+ * Estimates the end of the operation from the measured rate, or from the requested rate until a measured rate is
+ * available.
+ */
 function etaOf(operation: BatchOperation, done: number): number | null {
   const { status, total, isTotalExact, ratePerSecond, requestsPerSecond, updatedAt } = operation;
   if (status !== "running" || !isTotalExact) return null;

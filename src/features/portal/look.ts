@@ -68,12 +68,15 @@ const portalThemeDefault = {
   returnUrl: null,
 } as const satisfies Record<keyof PortalTheme, unknown>;
 
-/** A theme with a value for every property that has one. */
+/** A theme that contains every property; none of them is undefined. */
 export type WholeTheme = {
   readonly [Name in keyof PortalTheme]-?: Exclude<PortalTheme[Name], undefined>;
 };
 
-/** The most specific level takes precedence; null and omitted values are inherited from the next level. */
+/**
+ * Merges the themes of several levels. The most specific level takes precedence; null and omitted values are inherited
+ * from the next level.
+ */
 export function mergedTheme(levels: readonly (PortalTheme | null | undefined)[]): WholeTheme {
   const merged: Record<string, unknown> = { ...portalThemeDefault };
   for (const level of levels) {

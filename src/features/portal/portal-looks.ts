@@ -38,7 +38,10 @@ interface Level {
 const rememberedMax = 1_000;
 const rememberedMs = 60_000;
 
-/** Portal settings: of the deployment, overridden per tenant, overridden per session. */
+/**
+ * Portal settings at three levels. A tenant's settings override those of the deployment, and a session's settings
+ * override those of its tenant.
+ */
 export class PortalLooks {
   readonly #context: FeatureContext;
   readonly #remembered = new Map<string, { readonly level: Promise<Level>; readonly readAt: number }>();
@@ -106,7 +109,7 @@ export class PortalLooks {
     };
   }
 
-  /** The appearance of a session's portal. Null selects the appearance before there is a session. */
+  /** The appearance of a session's portal. Null selects the appearance that is shown before a session exists. */
   async look(session: Pick<PortalSession, "tenantId" | "theme"> | null): Promise<PortalLook> {
     const levels = session === null ? [await this.#level(null)] : await this.#levels(session.tenantId);
     const theme = mergedTheme([...levels.map(({ settings }) => settings.theme), session?.theme]);

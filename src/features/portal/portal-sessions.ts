@@ -101,7 +101,7 @@ export class PortalSessions {
     problems.throwIfAny("the session");
   }
 
-  /** Newest first; `next` is the `after` of the next page. */
+  /** The sessions, newest first; `next` is the `after` of the next page. */
   async list(
     scope: Scope,
     query: {
@@ -125,7 +125,7 @@ export class PortalSessions {
     return session;
   }
 
-  /** Idempotent. */
+  /** Ends a session. Idempotent. */
   async end(scope: Scope, id: string): Promise<void> {
     const session = await this.get(scope, id);
     const {
@@ -152,7 +152,7 @@ export class PortalSessions {
     return ended.length;
   }
 
-  /** Exchanges a code, which can be used once within one minute. Null for an invalid code. */
+  /** Exchanges a code for a token. A code can be used once, within one minute. Null for an invalid code. */
   async redeem(code: string): Promise<{ readonly session: PortalSession; readonly token: string } | null> {
     if (code.length === 0 || code.length > tokenLengthMax) return null;
     const {
@@ -193,7 +193,7 @@ export class PortalSessions {
     this.#remembered.delete(tokenHash);
     const generation = this.#generation;
     const session = await store.sessionByToken(tokenHash);
-    // If the cache was cleared during the read, the next call reads the session again.
+    // If the cache was cleared during the read, the session is not cached, and the next call reads it again.
     if (session === null || generation !== this.#generation) return session;
     if (this.#remembered.size >= rememberedMax) this.#remembered.clear();
     this.#remembered.set(tokenHash, { session, readAt: now });

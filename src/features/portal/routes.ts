@@ -120,7 +120,7 @@ function createRoute(options: ApiOptions): Route {
 
 // Session calls of the portal pages: exchanging a code for a token, and ending the session.
 
-/** Used for limits that are reported only in errors. */
+/** Ignores headers, because these limits are reported only in errors. */
 const untold = { setHeader: () => {} };
 
 export function portalRoutes(options: ApiOptions): readonly Route[] {

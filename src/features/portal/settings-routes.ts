@@ -43,7 +43,7 @@ export function portalSettingsRoutes(options: ApiOptions): readonly Route[] {
   return levels.flatMap((level) => [settingsRoutes(options, level), logoRoutes(options, level)]).flat();
 }
 
-/** Each change of a level is audited with the settings before. */
+/** Each change of a level is audited together with the previous settings. */
 function changing(looks: PortalLookService, { access, params }: LevelOfRoutes, verb: string) {
   return {
     tag: "Portal",
@@ -143,7 +143,7 @@ function logoRoutes({ services }: ApiOptions, level: LevelOfRoutes): readonly Ro
   ];
 }
 
-/** Adds the id of the settings if the path does not contain it. */
+/** The settings before a change, for the audit log. Includes the tenant id, which the path may not contain. */
 async function settingsBefore(looks: PortalLookService, { scope, params }: Call<Params>): Promise<object> {
   const tenant = tenantOf(params);
   return { tenant_id: tenant, ...settingsJson(await looks.get(scope, tenant)) };

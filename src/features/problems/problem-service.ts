@@ -118,7 +118,7 @@ const unanswered: Readonly<Record<FailureCategory, string>> = {
   protocol: "A response that is not HTTP",
 };
 
-/** Omits the query, which may contain secrets. */
+/** The URL without its query, which may contain secrets. */
 function placeOf(url: string): string {
   const parsed = URL.parse(url);
   return parsed === null ? "the receiver" : `${parsed.origin}${parsed.pathname}`;
@@ -158,7 +158,7 @@ export class DeliveryProblems {
     this.#options = options;
   }
 
-  /** Sorted by last change. */
+  /** The problems, sorted by last change. */
   async list(scope: Scope, query: ProblemListQuery): Promise<SearchedPage<DeliveryProblemView>> {
     judgeFilters(problemFilters, query);
     const { store, clock } = this.#options;
@@ -180,7 +180,7 @@ export class DeliveryProblems {
     return { ...page, rows: page.rows.map((problem) => this.#view(problem)) };
   }
 
-  /** Rejects with `not_found`. */
+  /** A problem by its id. Rejects with `not_found`. */
   async get(scope: Scope, id: string): Promise<DeliveryProblemView> {
     return this.#shown(await this.#options.store.get(scope.tenantId, id));
   }

@@ -34,7 +34,7 @@ export function problemKind(
   return { category, statusCode, errorCode, answer: fingerprint(said ?? "") };
 }
 
-/** The first non-empty line, with digits and ids replaced; null if there is no such line. */
+/** The first non-empty line, with digits and ids replaced; null if every line is empty. */
 export function fingerprint(text: string): string | null {
   const line = text
     .slice(0, readMax)
@@ -86,7 +86,7 @@ export interface DeliveryProblem {
   readonly tenantId: string;
   readonly kind: ProblemKind;
   readonly state: StoredProblemState;
-  /** Outcome of the last failure: whether it was to be retried. */
+  /** Outcome of the last failure: whether the delivery was to be retried. */
   readonly outcome: Exclude<Outcome, "accepted">;
   readonly firstSeenAt: number;
   readonly lastSeenAt: number;
@@ -130,7 +130,7 @@ export interface ProblemMove {
   readonly problem: DeliveryProblem;
 }
 
-/** A problem with no earlier failures. */
+/** Creates a problem without earlier failures. */
 export function newProblem(
   of: Pick<DeliveryProblem, "id" | "webhookId" | "tenantId" | "kind">,
   { at, outcome }: Pick<ProblemFailure, "at" | "outcome">,
@@ -189,18 +189,18 @@ function isUnresolved({ state }: Pick<DeliveryProblem, "state">): boolean {
   return state === "open" || state === "recovering";
 }
 
-/** The change that is worth a notification; null if nothing opened or resolved. */
+/** The change that triggers a notification; null if the problem was neither opened nor resolved. */
 export function problemMove(before: DeliveryProblem, after: DeliveryProblem): ProblemMove | null {
   if (isUnresolved(before) === isUnresolved(after)) return null;
   return { kind: isUnresolved(after) ? "opened" : "resolved", problem: after };
 }
 
-/** The current mute; null if there is none or it has ended. */
+/** The current mute; null if the problem is not muted now. */
 export function muteAt({ mute }: Pick<DeliveryProblem, "mute">, now: number): ProblemMute | null {
   return mute !== null && (mute.until === null || mute.until > now) ? mute : null;
 }
 
-/** Null for a state that is not shown. */
+/** The state that is shown; null if the problem is not shown. */
 export function shownState(problem: DeliveryProblem, now: number): ProblemState | null {
   const { state } = problem;
   if (state === "noticed") return null;

@@ -10,8 +10,8 @@ const noon = Date.UTC(2026, 0, 2, 12);
 const { minute, hour, day } = stepMs;
 
 /**
- * Each webhook has one accepted attempt in every minute since `countedSince`, and one failed attempt in every minute
- * since `failingSince`.
+ * Since `countedSince`, each webhook has one accepted attempt per minute. Since `failingSince`, it also has one failed
+ * attempt per minute.
  */
 class MinuteCounts {
   progressNow: StatisticsProgress;

@@ -56,7 +56,10 @@ export function pointSeconds(step: TimeAxis["step"]): number {
   return lengthsMs[step] / 1_000;
 }
 
-/** Throws InvalidRequestError if the range is empty or too long for the step, or if the time zone is unknown. */
+/**
+ * The points of a range. Throws InvalidRequestError if the range is empty or too long for the step, or if the time zone
+ * is unknown.
+ */
 export function timeAxis(asked: {
   readonly from: number;
   readonly to: number;
@@ -241,7 +244,7 @@ function together(series: readonly Series[]): Series {
   return byKey.get(otherKey) ?? { key: otherKey, points: new Map(), totals: new Counts() };
 }
 
-/** Subdivisions of one bucket, for which only the number of attempts is known. */
+/** Subdivisions of one bucket. Only the number of attempts is known for each of them. */
 type Part = readonly [name: string, counted: (counts: Counts) => number];
 
 function partsOf(groupBy: DeliveryGroup | EventGroup): ((counts: Counts) => readonly Part[]) | null {
@@ -301,7 +304,7 @@ const timeAt =
     return ms === null ? null : Number(ms.toPrecision(3));
   };
 
-/** Every attempt has one of three outcomes, so their sum is the number of attempts. */
+/** The number of attempts. Every attempt has one of three outcomes, so their counts add up to this number. */
 export function attemptsOf(counts: Counts): number {
   return counts.get(keys.accepted) + counts.get(keys.transient) + counts.get(keys.terminal);
 }

@@ -36,7 +36,7 @@ const rowsMax = 50_000;
 /** Assumed maximum number of processes that have a row in one bucket of a webhook. */
 const writersMax = 4;
 /**
- * Number of recent hours that maintenance may not have aggregated yet, in milliseconds. Normally, maintenance
+ * Length of the most recent period that maintenance may not have aggregated yet, in milliseconds. Normally, maintenance
  * aggregates within minutes.
  */
 const unaddedMsMax = 51 * stepMs.hour;
@@ -54,8 +54,8 @@ export class StatisticsReader {
   }
 
   /**
-   * Deliveries to these webhooks. They are read in parts, regardless of the number of webhooks and of how much of the
-   * range is stored in minutes.
+   * Statistics of the deliveries to these webhooks. Reads in parts, so that any number of webhooks can be read,
+   * regardless of how much of the range is stored in minutes.
    */
   async ofWebhooks(
     names: readonly SubjectName[],
@@ -71,7 +71,7 @@ export class StatisticsReader {
     return rows;
   }
 
-  /** Throws InvalidRequestError if one response would exceed its limit. */
+  /** The rows of a query. Throws InvalidRequestError if one response would exceed its limit. */
   async rows(
     query: { readonly kind: FactKind; readonly of: StatisticsOf } & Span,
     more: Reading,
@@ -89,7 +89,7 @@ export class StatisticsReader {
   }
 }
 
-/** Every bucket of a range is searched for a row. */
+/** The number of seeks that the ranges require: one for each bucket. */
 function seeksOf(ranges: readonly StatisticsRange[]): number {
   return ranges.reduce((sum, range) => sum + bucketsWithin(range.from, range.to, range.step).length, 0);
 }
@@ -150,7 +150,7 @@ export class LastDayCounts {
     this.#keptMax = keptMax;
   }
 
-  /** Keyed by webhook; webhooks without counts are omitted. */
+  /** Counts of the last day, keyed by webhook; webhooks without counts are omitted. */
   async of(webhooks: readonly SubjectName[], now: number): Promise<ReadonlyMap<string, Counts>> {
     const progress = await this.#reader.progress();
     const day = lastDayFrom(now);

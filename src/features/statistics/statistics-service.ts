@@ -104,7 +104,7 @@ export interface WebhookStatistics {
 
 /** Failures of a webhook within the last day. */
 export interface WebhookFailures {
-  /** Share of all attempts, from 0 to 1, as shown in rows. */
+  /** Share of attempts that were not accepted, from 0 to 1, as shown in rows. */
   readonly rate: number;
   readonly failed: number;
   readonly attempts: number;
@@ -184,7 +184,7 @@ export class Statistics {
     );
   }
 
-  /** Statistics of each of these webhooks over the last day; webhooks without attempts are omitted. */
+  /** Failures of each of these webhooks over the last day; webhooks without attempts are omitted. */
   async failuresOf(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WebhookFailures>> {
     const counts = await this.#lastDayOf(webhookIds, this.#options.clock.now());
     return new Map(
@@ -306,7 +306,7 @@ export class Statistics {
   }
 }
 
-/** The names are already validated. */
+/** The requested names, or the default names if the request contains none. The names are already validated. */
 function wantedOf<Name extends string>(
   asked: readonly string[] | null | undefined,
   otherwise: readonly Name[],

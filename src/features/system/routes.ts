@@ -80,7 +80,7 @@ export function systemReportRoute({ system, readiness, version, clock }: ApiOpti
   });
 }
 
-/** Converts the parts of the report that the API does not show unchanged. */
+/** Converts the parts of the report that the API shows in a different form. */
 function shownOf({ pools, store, queue, sharedState, settings }: SystemReport) {
   return {
     workerPools: pools && [...pools].map(([name, workers]) => ({ name, workers })),

@@ -13,7 +13,7 @@ const keyBytes = 32;
 const keyLengthMax = 512;
 /** Maximum number of valid keys per tenant. */
 export const apiKeysPerTenantMax = 100;
-/** The principal of the key in the settings. */
+/** The principal of the administrator key in the settings. */
 const adminPrincipal: Principal = { keyId: "admin", role: "admin", tenantId: null };
 
 /**
@@ -41,7 +41,7 @@ export class ApiKeys {
     for (let changes = -1; changes !== this.#changes; ) {
       changes = this.#changes;
       const stored = await this.#context.store.registry.apiKeys();
-      // The result may lack changes that this process made during the read.
+      // Read again if this process made changes during the read, because the result may lack them.
       if (changes !== this.#changes) continue;
       this.#byHash.clear();
       for (const apiKey of stored) this.#byHash.set(apiKey.hash, apiKey);
@@ -59,7 +59,7 @@ export class ApiKeys {
     return hashApiKey(key);
   }
 
-  /** The principal of the key with this hash; null if there is none. */
+  /** The principal of the key with this hash; null if no such key exists. */
   holderOf(hash: string): Principal | null {
     const { clock } = this.#context;
     if (this.#adminKeyHash !== null && isEqual(hash, this.#adminKeyHash)) return adminPrincipal;

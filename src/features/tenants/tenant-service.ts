@@ -105,7 +105,7 @@ export class TenantDirectory {
     for (const id of this.#tenants.keys()) if (!ids.has(id)) this.#tenants.delete(id);
   }
 
-  /** Called after the store has written it. */
+  /** Called after the store has written the tenant. */
   set(tenant: Tenant): void {
     this.#tenants.set(tenant.id, tenant);
   }
@@ -145,7 +145,7 @@ export class TenantKeys {
     this.#context = context;
   }
 
-  /** The keys, latest first; creates and activates one if there are none. */
+  /** The keys, latest first. If the tenant has no key, one is created and activated. */
   ensure(tenantId: string): Promise<readonly StoredSecret[]> {
     const known = this.#known.get(tenantId);
     if (known !== undefined) return known;
@@ -155,7 +155,9 @@ export class TenantKeys {
     return keys;
   }
 
-  /** Another process created or replaced the keys, so they are read again on the next use. */
+  /**
+   * Called when another process created or replaced the keys of these tenants. The keys are read again on the next use.
+   */
   forget(tenantIds: readonly string[]): void {
     for (const tenantId of tenantIds) this.#known.delete(tenantId);
   }

@@ -62,7 +62,7 @@ interface OutsideCall {
 }
 
 const minuteMs = 60_000;
-/** Retry-After when a running call must end first. */
+/** Value of Retry-After, in seconds, if a running call must end first. */
 const busyRetrySeconds = 5;
 
 /**
@@ -80,7 +80,7 @@ export class OutsideCalls {
     this.#limits = limits;
   }
 
-  /** Throws `rate_limited` if a limit is exceeded. */
+  /** Runs a call within the limits. Throws `rate_limited` if a limit is exceeded. */
   async run<Result>(tenantId: string, url: string, work: () => Promise<Result>): Promise<Result> {
     const call = this.#begin(tenantId, new URL(url).hostname);
     try {

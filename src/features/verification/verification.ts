@@ -44,7 +44,10 @@ export function dnsRecord(hostname: string, token: string): DnsRecord {
   return { name: `_posthorn-challenge.${hostname}`, value: `posthorn-verification=${token}` };
 }
 
-/** Only domain names have DNS records; IP addresses do not. `hostname` is the property of a `URL`. */
+/**
+ * Whether a host can have DNS records. Only domain names have them; IP addresses do not. `hostname` is the property of
+ * a `URL`.
+ */
 export function hasRecords(hostname: string): boolean {
   return !hostname.startsWith("[") && !/^\d+\.\d+\.\d+\.\d+$/.test(hostname);
 }
@@ -61,7 +64,7 @@ type AllowedRate =
 const ratePerMinuteMax = 1_000_000;
 const rateDigitsMax = 30;
 
-/** CEW-4.2.2-3 permits only `*` or a positive integer. */
+/** Parses an allowed rate. CEW-4.2.2-3 permits only `*` or a positive integer. */
 export function parseAllowedRate(text: string): AllowedRate {
   const value = text.trim();
   if (value === "*") return { kind: "rate", perMinute: null };
@@ -92,11 +95,11 @@ type HandshakeVerdict =
   | { readonly kind: "failed"; readonly detail: string };
 
 /**
- * Evaluates a response. Permission is given by the headers, regardless of the 2xx or 4xx status (CEW-4.2-3): a server
+ * Evaluates a response. Only the headers give permission, regardless of the 2xx or 4xx status (CEW-4.2-3). A server
  * that does not support OPTIONS may return 405 together with the fields that its application set, and a server that
  * returns 200 to everything has permitted nothing. A redirect is never the target's own response, and 5xx is a
- * transient failure, so neither counts. Without `WebHook-Allowed-Rate`, the requested rate applies (CEW-4.2.2-1,
- * CEW-4.2.2-2).
+ * transient failure, so neither counts as permission. Without `WebHook-Allowed-Rate`, the requested rate applies
+ * (CEW-4.2.2-1, CEW-4.2.2-2).
  */
 export function judgeHandshake(exchange: HandshakeExchange): HandshakeVerdict {
   const { status, allowedOrigin, allowedRate, requestOrigin } = exchange;
@@ -142,7 +145,7 @@ export type VerificationOutcome =
 /** CEW-4-4: the rate for a receiver that does not support the handshake, if the webhook's owner chose `slow`. */
 const slowRatePerMinute = 1;
 
-/** The owner's settings, before the request to the receiver. */
+/** The verification settings that the owner chose, before the receiver is contacted. */
 export interface VerificationChoice {
   readonly method: VerificationMethod;
   readonly requestedRatePerMinute: number | null;

@@ -44,7 +44,10 @@ class CallbackKeys {
     this.#publicUrl = publicUrl;
   }
 
-  /** Null if no callback is possible, because the server's own address is not configured. */
+  /**
+   * Issues a key for a callback URL. Null if no callback is possible, because the public URL of the server is not
+   * configured.
+   */
   issue(webhookId: string): CallbackKey | null {
     const { clock, random } = this.#context;
     if (this.#publicUrl === null) return null;
@@ -56,7 +59,7 @@ class CallbackKeys {
     };
   }
 
-  /** Whether a webhook currently accepts this key. */
+  /** Whether the webhook currently accepts this key. */
   opens({ id, verification }: Pick<Webhook, "id" | "verification">, key: string): boolean {
     const { tokenDigest, tokenExpiresAt } = verification;
     const presented = Buffer.from(this.#digest(id, key));
@@ -363,7 +366,10 @@ interface Question {
   readonly key: CallbackKey | null;
 }
 
-/** Only the handshake has a callback; for other methods, nothing is recorded before the start. */
+/**
+ * The webhook with the callback key that is recorded before the request. Null if no callback is possible; only the
+ * handshake has one.
+ */
 function begun(webhook: Webhook, key: CallbackKey | null): Webhook | null {
   const { verification } = webhook;
   if (verification.method === "none") {
@@ -376,7 +382,7 @@ function begun(webhook: Webhook, key: CallbackKey | null): Webhook | null {
   };
 }
 
-/** False if URL or method changed, another verification started, or the callback was used. */
+/** False if the URL or the method changed, another verification started, or the callback was used. */
 function isSameQuestion(asked: Webhook, now: Webhook): boolean {
   const before = asked.verification;
   const after = now.verification;

@@ -229,7 +229,10 @@ function pointersTo(dataName: string, places: ReadonlyMap<string | undefined, st
   };
 }
 
-/** Without a registered schema, only the publishing rule applies: `data` is a non-empty object. */
+/**
+ * The schema of an event type's data. Without a registered schema, only the publishing rule applies: `data` is a
+ * non-empty object.
+ */
 function described(
   { schema, description, deprecated }: EventType,
   title: string,

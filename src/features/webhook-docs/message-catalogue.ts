@@ -58,8 +58,8 @@ export interface DocumentedHeader {
 }
 
 /**
- * Takes event types sorted by name. Type names contain no hyphen, and no format is called `content`, so the names of
- * schemas are unique.
+ * Creates the catalogue from event types that are sorted by name. Type names contain no hyphen, and no format is called
+ * `content`, so the names of schemas are unique.
  */
 export async function createMessageCatalogue(
   profile: Profile,
@@ -104,7 +104,10 @@ function documentMessage(
   };
 }
 
-/** Tools for both formats treat a member `$ref` as a reference, even in an example, and refuse the whole document. */
+/**
+ * Whether a value contains no member `$ref`. Tools for both formats treat such a member as a reference, even in an
+ * example, and refuse the whole document.
+ */
 function isPlain(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return true;
   return !Object.hasOwn(value, "$ref") && Object.values(value).every(isPlain);
@@ -112,7 +115,7 @@ function isPlain(value: unknown): boolean {
 
 const contentTypeName = "Content-Type";
 
-/** Without Content-Type, which the documents declare in another place. */
+/** The headers of a message, without Content-Type, which the documents declare in another place. */
 function headersOf(
   profile: Profile,
   sent: readonly (readonly [string, string])[],

@@ -152,7 +152,7 @@ async function* withOperational(registered: AsyncIterable<EventType>): AsyncIter
   }
 }
 
-/** The tenant for an administrator's request that does not name one. */
+/** The requested tenant. Defaults to the caller's own tenant, or to `default` for an administrator. */
 function tenantOf(scope: Scope, asked: string | undefined): string {
   return asked ?? scope.tenantId ?? "default";
 }
@@ -292,7 +292,7 @@ function operation(profile: Profile, { eventType, messages }: DocumentedType): J
   };
 }
 
-/** A header is required if every message has it. */
+/** A header is marked as required if every message has it. */
 function parametersOf(messages: readonly DocumentedMessage[]): readonly JsonObject[] {
   const all = new Map<string, DocumentedHeader>();
   for (const { headers } of messages) for (const header of headers) all.set(header.name, header);

@@ -5,7 +5,7 @@ import { KeptRankings, type Ranking } from "./webhook-ranking.ts";
 
 const start = Date.UTC(2026, 0, 2);
 
-/** Computed rankings are numbered; each computation completes when `finish` is called. */
+/** Computed rankings are numbered. Each computation waits until the test calls `finish`. */
 class Scene {
   atMs = 0;
   asked = 0;
@@ -24,13 +24,13 @@ class Scene {
     return { placeOf: () => String(number), isComplete: true, searchedTo: null, waiting: null };
   };
 
-  /** The returned ranking and its age. */
+  /** The ranking that the caller gets, and its age. */
   async ask(): Promise<readonly [order: string, ageMs: number]> {
     const { placeOf, rankedAt } = await this.rankings.of("backlog", this.find);
     return [placeOf({} as Parameters<Ranking["placeOf"]>[0]), start + this.atMs - rankedAt];
   }
 
-  /** By default, the computation takes so long that later callers do not wait for it. */
+  /** By default, the computation takes so long that later callers get the cached ranking instead. */
   async found({ tookMs = 200 }: { readonly tookMs?: number } = {}): Promise<void> {
     this.atMs += tookMs;
     this.finish();

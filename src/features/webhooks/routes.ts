@@ -136,12 +136,12 @@ function createRoute(options: ApiOptions): Route {
   });
 }
 
-/** Uses one query for all rows of a page. */
+/** Reads the optional fields of all rows of a page at once. */
 async function besideRows(
   views: readonly WebhookView[],
   services: ApiOptions["services"],
   asked: readonly string[],
-  /** The counts used for sorting, which must be the counts that are shown. */ known: ReadonlyMap<
+  /** Backlog counts that were used for sorting. The page must show the same counts. */ known: ReadonlyMap<
     string,
     WaitingCount | null
   > | null,

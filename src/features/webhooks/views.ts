@@ -100,7 +100,7 @@ export function backlogJson(backlog: WebhookBacklogView): Json {
   });
 }
 
-/** The only response with an unmasked `secret` is the one that creates it. */
+/** Converts a webhook to its API form. Only the response that creates a webhook contains an unmasked `secret`. */
 export function webhookJson(view: WebhookView, secret: string | null = view.secretHint): Json {
   const { webhook, policy, credentialHeaderNames } = view;
   return jsonOf(webhookSchema, {

@@ -91,7 +91,7 @@ export interface OpenCircuit {
   readonly count: number;
 }
 
-/** Those of these webhooks whose circuit is not closed, with their counts. */
+/** The webhooks in `counts` whose circuit is not closed, with their counts. */
 export async function openCircuitsOf(
   counts: ReadonlyMap<string, number>,
   access: Pick<EngineAccess, "webhook" | "refresh">,
@@ -116,7 +116,7 @@ export function openCircuitOf(
   return [{ webhookId: live.webhook.id, until: circuit.nextHalfOpenAt, count }];
 }
 
-/** Portal sessions cannot change circuits. */
+/** Refuses portal sessions, which cannot change circuits. */
 export function requireCircuitRights({ portal }: Scope): void {
   if (portal !== undefined)
     throw new PosthornError("forbidden", "a portal session cannot close the circuit of a webhook");

@@ -9,7 +9,7 @@ import type {
   WebhookInput,
 } from "../services.ts";
 
-/** The sealed content: the given strings, after validating that they fit together. */
+/** The content that is sealed: the certificate and the key as given, after validating that they match. */
 interface CertificateAndKey {
   readonly certificatePem: string;
   readonly privateKeyPem: string;
@@ -84,8 +84,8 @@ function readKey(value: string, problems: ProblemList): KeyObject | null {
 }
 
 /**
- * The TLS library has additional requirements, such as a minimum key length. These should fail here rather than at the
- * first delivery.
+ * Whether the TLS library accepts the certificate and its key. The library has additional requirements, such as a
+ * minimum key length. Such problems should be reported here rather than at the first delivery.
  */
 function isUsable(certificatePem: string, key: KeyObject): boolean {
   try {
@@ -114,7 +114,7 @@ function warningOf(expiresAt: number, now: number): string | null {
   return expiresAt - now <= warningMs ? "the certificate expires within two weeks" : null;
 }
 
-/** Node separates the parts of a distinguished name by line breaks. */
+/** Joins the parts of a distinguished name, which Node separates by line breaks, on one line. */
 function oneLine(name: string | undefined): string {
   return (name ?? "").split("\n").join(", ");
 }
@@ -150,7 +150,9 @@ export class WebhookCredentials {
     this.#context = context;
   }
 
-  /** The secrets after a validated input was applied: absent fields keep a secret, null removes it. */
+  /**
+   * Returns the secrets after a validated input is applied. A secret whose field is absent is kept; null removes it.
+   */
   replaced(
     webhookId: string,
     secrets: readonly StoredSecret[],

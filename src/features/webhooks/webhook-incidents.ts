@@ -56,7 +56,7 @@ export async function webhookBacklog(
   };
 }
 
-/** Null if unknown. */
+/** The time to drain a backlog at the given rate; null if unknown. */
 function drainMsOf(total: number, perSecond: number): number | null {
   if (total === 0) return 0;
   return perSecond === 0 ? null : Math.ceil((total / perSecond) * 1_000);
@@ -198,7 +198,7 @@ function pauseNews(before: Webhook, after: Webhook): readonly News[] {
   return [["posthorn.webhook.paused", updatedAt, { until, reason: pause.reason }]];
 }
 
-/** A change that affects only the signing keys is a rotation. */
+/** A change that affects only the signing keys is reported as a rotation. */
 function configurationNews(before: Version, after: Version): readonly News[] {
   const { revision } = after.webhook;
   if (revision === before.webhook.revision) return [];

@@ -95,7 +95,9 @@ function reportProfile(webhook: Webhook, profile: Profile, { credentials, proble
   problems.contradiction(["bearer_token", "profile"], message);
 }
 
-/** Header names were validated earlier; a refused name must still not break a log line. */
+/**
+ * Makes a header name safe for a log line. Names are validated earlier, but error messages contain refused names too.
+ */
 function printable(name: string): string {
   return name.slice(0, 128).replaceAll(/[^\x21-\x7e]/g, "?");
 }
@@ -118,9 +120,9 @@ function checkCredentials(input: WebhookInput, context: MergeContext): HeldCrede
 }
 
 /**
- * Credentials belong to the origin for which they were given. Editors of a webhook never see them, and must not be able
- * to send them to their own server. If the origin changes, each credential must be given again or removed with null. A
- * client certificate is kept, because its private key is not sent.
+ * Credentials belong to the origin for which they were given. Editors of a webhook never see its credentials, and must
+ * not be able to have them sent to their own server. If the origin changes, each credential must be given again or
+ * removed with null. A client certificate is kept, because its private key is not sent.
  */
 function requireCredentialsAnew(
   before: string,
@@ -168,7 +170,7 @@ function readCredentialHeaders(
 
 /**
  * Merges the OAuth 2.0 client. Its secret is required for the first client and for every new token URL. Otherwise, an
- * editor could have a secret that they have never seen sent to their own server.
+ * editor could send a secret that they have never seen to their own server.
  */
 function mergeOAuth2(
   base: OAuth2Client | null,
@@ -268,7 +270,10 @@ function mergeRetryConfig(
   };
 }
 
-/** Setting any exponential backoff field selects exponential backoff; `schedule_ms` selects the list. */
+/**
+ * Merges the schedule. Setting any exponential backoff field selects exponential backoff; `schedule_ms` selects the
+ * list.
+ */
 function mergeSchedule(
   base: RetrySchedule | null,
   retry: RetryInput,
@@ -372,7 +377,7 @@ function storedAsGiven(input: WebhookInput): Partial<Webhook> {
 
 const plainNames = Object.keys(webhookPlainFields) as readonly (keyof typeof webhookPlainFields)[];
 
-/** Omitted fields keep their values; `null` removes all of them (EDS-9.2-2). */
+/** Merges an object. Omitted fields keep their values; `null` removes all of them (EDS-9.2-2). */
 function mergeObject<Value extends object>(
   base: Value,
   change: Partial<Value> | null | undefined,
@@ -382,8 +387,8 @@ function mergeObject<Value extends object>(
 }
 
 /**
- * Enabling and disabling by the owner. Enabling also ends a suspension; verification decides whether the webhook may
- * receive events.
+ * The status after the owner enabled or disabled the webhook. Enabling also ends a suspension. Verification decides
+ * whether the webhook may receive events.
  */
 export function mergeStatus(
   base: Webhook,

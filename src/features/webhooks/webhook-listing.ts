@@ -23,7 +23,7 @@ export interface ListedWebhooks {
   /** See `Ranking`. */
   readonly isComplete: boolean;
   readonly searchedTo: number | null;
-  /** When the order was computed, in Unix milliseconds; null if it is current. */
+  /** When the ranking was computed, in Unix milliseconds; null if it is current. */
   readonly rankedAt: number | null;
   /** See `Ranking`. */
   readonly waiting: Ranking["waiting"];
@@ -39,14 +39,14 @@ interface Searching extends Pick<ListingSources, "access" | "clock"> {
   readonly wanted: number;
 }
 
-/** `webhookIds` is null without a restriction. */
+/** `webhookIds` is null if the query is not limited to some webhooks. */
 interface NarrowedQuery extends WebhookListQuery {
   readonly webhookIds: readonly string[] | null;
 }
 
 /**
- * Lists webhooks of `tenantId`, or all when null, from memory. Throws InvalidRequestError for invalid filters, with the
- * field names of the library; the API has already validated its own.
+ * Lists the webhooks of `tenantId`, or all webhooks if it is null, from memory. Throws InvalidRequestError for invalid
+ * filters, with the field names of the library. The API validates its requests before this call.
  */
 export async function listedWebhooks(query: NarrowedQuery, sources: ListingSources): Promise<ListedWebhooks> {
   judgeFilters(webhookFilters, query);
@@ -73,7 +73,7 @@ export async function listedWebhooks(query: NarrowedQuery, sources: ListingSourc
   return pageOf(lastFirst(known, { query, ranking }), { query, ranking });
 }
 
-/** See `WebhookService.healthCounts`. */
+/** Counts webhooks by health state; see `WebhookService.healthCounts`. */
 export async function countedHealth(
   query: WebhookFilters & Pick<NarrowedQuery, "webhookIds">,
   { access, clock }: Pick<ListingSources, "access" | "clock">,
@@ -97,7 +97,7 @@ export async function countedHealth(
   return Object.fromEntries(counts) as Record<WebhookHealthState, number>;
 }
 
-/** The order of all webhooks of a tenant, which filtered results share. */
+/** The ranking of all webhooks of a tenant, which filtered results share. */
 function keptRanking(
   sort: Exclude<WebhookOrder, "created">,
   { tenantId = null }: WebhookFilters,
@@ -115,7 +115,7 @@ function keptRanking(
   });
 }
 
-/** Maximum number of webhooks for which the order is computed for each query. */
+/** Maximum number of webhooks for which the ranking is computed for each query. */
 const rankedAnewMax = 500;
 
 interface Placed {
@@ -153,7 +153,7 @@ async function firstOf(candidates: readonly LiveWebhook[], more: Searching): Pro
   return asksForState(more.query) ? inState(candidates, more) : candidates;
 }
 
-/** Filters by configuration and status. */
+/** Whether a webhook matches the filters on configuration and status. */
 function isWanted(webhook: Webhook, query: WebhookFilters, now: number): boolean {
   const { active = null, paused = null, eventType = null, text = null } = query;
   return (
@@ -175,7 +175,7 @@ function asksForState({ circuits, failing, health }: WebhookFilters): boolean {
   return (circuits ?? []).length > 0 || (health ?? []).length > 0 || (failing ?? null) !== null;
 }
 
-/** Only the owner of an endpoint has its state, so query it in parts until the page is full. */
+/** Only the owner of an endpoint has its state, so query the owners in parts until the page is full. */
 async function inState(candidates: readonly LiveWebhook[], more: Searching): Promise<readonly LiveWebhook[]> {
   const { query, wanted, access, clock } = more;
   const found: LiveWebhook[] = [];
@@ -205,7 +205,7 @@ function isInState(live: LiveWebhook, query: WebhookFilters, now: number): boole
   return isOneOf(circuits, snapshotCircuit(live.circuit, live.policy.circuitBreaker, now).state);
 }
 
-/** An empty list means that any value matches. */
+/** Whether a value is in the list. An empty list means that any value matches. */
 function isOneOf<Value>(values: readonly Value[] | null | undefined, value: Value): boolean {
   return (values ?? []).length === 0 || values?.includes(value) === true;
 }
@@ -215,8 +215,8 @@ function says({ url, description }: Webhook, text: string): boolean {
 }
 
 /**
- * `event_type=order.created` finds webhooks that receive it; `event_type=order.*` finds those with exactly this
- * pattern.
+ * Whether a webhook matches a filter: `event_type=order.created` finds webhooks that receive it; `event_type=order.*`
+ * finds those with exactly this pattern.
  */
 function receives(webhook: Webhook, eventType: string): boolean {
   if (webhook.events.includes(eventType)) return true;

@@ -5,7 +5,7 @@ import { rankingOf, waitingOfRows } from "./webhook-ranking.ts";
 
 const now = Date.UTC(2026, 0, 2);
 
-/** Webhook 0 failed most recently. The webhooks with an index of `failed` or higher never failed. */
+/** Webhook 0 failed most recently. Webhooks from index `failed` on have never failed. */
 function webhooks(count: number, failed = count): readonly LiveWebhook[] {
   return Array.from({ length: count }, (_, index) => {
     const lastFailedAt = index < failed ? now - index : null;

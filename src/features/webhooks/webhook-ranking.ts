@@ -7,13 +7,13 @@ import { searchBounds } from "../searched-pages.ts";
 import type { StatisticsService } from "../services.ts";
 import type { WebhookFailures } from "../statistics/statistics-service.ts";
 
-/** The order of webhooks in a list. */
+/** The ranking of webhooks in a list. */
 export interface Ranking {
   /** Sort key, for descending order; the id makes it unique. */
   readonly placeOf: (live: LiveWebhook) => string;
   /** False if some webhooks are at the end because the time limit was reached before they were examined. */
   readonly isComplete: boolean;
-  /** Unix milliseconds: webhooks whose last failure is older were not examined. Null if not applicable. */
+  /** Unix milliseconds: webhooks whose last failure was before this time were not examined. Null if not applicable. */
   readonly searchedTo: number | null;
   /**
    * Counts used for sorting and shown in the rows. The map is null for other sort orders; an entry is null if the
@@ -51,7 +51,7 @@ export async function rankingOf(
   return byFailures(candidates, sort, { ...sources, budget });
 }
 
-/** Does not change until the webhook fails again. */
+/** Ranks webhooks by their last failure, which changes only when a webhook fails again. */
 const byLastFailure: Ranking = {
   placeOf: ({ health, webhook }) => placeText([health.lastFailedAt ?? 0], webhook.id),
   isComplete: true,
@@ -61,7 +61,9 @@ const byLastFailure: Ranking = {
 
 type Asking = RankingSources & { readonly budget: SearchBudget };
 
-/** Webhooks without failures in the last day have the rate 0, so they are not queried. */
+/**
+ * Ranks webhooks by failure rate. Webhooks without failures in the last day have the rate 0, so they are not queried.
+ */
 async function byFailures(
   candidates: readonly LiveWebhook[],
   sort: "failures" | "failure_rate",
@@ -95,9 +97,9 @@ async function byFailures(
 }
 
 /**
- * Failing webhooks are counted first, because their deliveries wait. Backlogs are first counted roughly, and the deep
- * ones are then counted up to the displayed limit, so that the deepest are found in time. The order matches the
- * displayed counts.
+ * Ranks webhooks by backlog. Failing webhooks are counted first, because their deliveries wait. All backlogs are first
+ * counted roughly. Large backlogs are then counted up to the displayed limit, so that the largest are found in time.
+ * The ranking matches the displayed counts.
  */
 async function byBacklog(candidates: readonly LiveWebhook[], asking: Asking): Promise<Ranking> {
   const working = await webhooksWithWork(asking);
@@ -138,7 +140,10 @@ async function volumesOf(
   return volumes;
 }
 
-/** Seeks from lane to lane, so that a lane with many deliveries costs no more than others. */
+/**
+ * Finds the webhooks that have work. Seeks from lane to lane, so that a lane with many deliveries costs no more than
+ * others.
+ */
 async function webhooksWithWork({ deliveries, budget }: Asking): Promise<{
   readonly ids: ReadonlySet<string>;
   readonly isComplete: boolean;
@@ -153,7 +158,7 @@ async function webhooksWithWork({ deliveries, budget }: Asking): Promise<{
   }
 }
 
-/** Reads in parts, so that many deep backlogs do not cause one long query. */
+/** Counts backlogs in parts, so that many large backlogs do not cause one long query. */
 async function waitingWithin(
   webhookIds: readonly string[],
   asking: Pick<Asking, "history" | "budget"> & { readonly countMax: number; readonly atOnce: number },
@@ -173,7 +178,7 @@ async function waitingWithin(
   return { counts, asked: new Set(webhookIds.slice(0, at)), isComplete: at >= webhookIds.length };
 }
 
-/** Counts for the rows of a page that is sorted in another order. */
+/** Counts the backlogs for the rows of a page that is sorted in another order. */
 export async function waitingOfRows(
   webhookIds: readonly string[],
   { history, clock }: Pick<RankingSources, "history" | "clock">,
@@ -185,7 +190,10 @@ export async function waitingOfRows(
   return new Map<string, WaitingCount | null>([...counts, ...missed]);
 }
 
-/** Numbers padded to equal length sort correctly as text; the first number takes precedence. */
+/**
+ * Builds a sort key. Numbers are padded to equal length, so that they sort correctly as text. The first number takes
+ * precedence.
+ */
 function placeText(ranks: readonly number[], id: string): string {
   return [...ranks.map((rank) => String(rank).padStart(16, "0")), id].join(" ");
 }
@@ -198,7 +206,7 @@ const rateScale = 1_000_000;
 const ratedAtOnce = 256;
 const lanesAtOnce = 1_000;
 const countedAtOnce = 32;
-/** Each of these costs ten times as much. */
+/** Maximum number of large backlogs counted at once. Counting one of them takes ten times as long as a rough count. */
 const deepAtOnce = 4;
 const roughCountMax = 1_000;
 const shownCountMax = 10_000;
@@ -215,9 +223,9 @@ interface KeptRanking {
 }
 
 /**
- * Caches orders over very many webhooks. A repeated query gets the last order with its time; if that order is stale, a
- * new one is computed in the background. A page that reloads is therefore fast but a few seconds behind. Orders that
- * take almost no time to compute, for example for few webhooks, are computed on demand.
+ * Caches rankings of very many webhooks. A repeated query gets the last ranking and the time when it was computed. If
+ * that ranking is stale, a new one is computed in the background. A page that reloads is therefore fast but a few
+ * seconds behind. Rankings that take almost no time to compute, for example of few webhooks, are computed on demand.
  */
 export class KeptRankings {
   readonly #clock: Clock;
@@ -228,13 +236,13 @@ export class KeptRankings {
     this.#clock = clock;
   }
 
-  /** The order with this name. Concurrent callers share one call of `find`. */
+  /** The ranking with this name. Concurrent callers share one call of `find`. */
   async of(name: string, find: () => Promise<Ranking>): Promise<DatedRanking> {
     this.#forgetOld();
     const kept = this.#kept.get(name);
     if (kept === undefined) return this.#find(name, find);
     if (this.#ageMs(kept) < freshMs) return kept.ranking;
-    // The error reaches the caller only without a cached order that is recent enough.
+    // The error reaches the caller only if no sufficiently recent ranking is cached.
     const next = this.#find(name, find).catch(() => kept.ranking);
     return kept.tookMs <= waitedMs ? next : kept.ranking;
   }

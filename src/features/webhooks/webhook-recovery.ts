@@ -58,7 +58,7 @@ export async function sendTestEvent(
 
 const statesDefault: readonly DeliveryState[] = ["exhausted", "skipped"];
 
-/** Sends again what a webhook missed since a given time (TS16-118). */
+/** Resends the events that a webhook missed since a given time (TS16-118). */
 export class WebhookRecovery {
   readonly #history: HistoryStore;
   readonly #operations: BatchOperations;
@@ -105,7 +105,7 @@ export class WebhookRecovery {
     return { operation, count, openCircuits };
   }
 
-  /** A customer can run one recovery per webhook at a time. */
+  /** Refuses a second recovery, because a customer can run one recovery per webhook at a time. */
   async #refuseSecond({ id, tenantId }: Webhook): Promise<void> {
     const underWay = await this.#operations.unfinished(tenantId);
     const isUnderWay = underWay.some(

@@ -44,7 +44,10 @@ export class WebhookSecrets {
     this.#tenantKeys = tenantKeys;
   }
 
-  /** Reads a secret supplied by a user. Problems are added to the list; if there are any, the result is null. */
+  /**
+   * Reads a secret supplied by a user. If the secret is invalid, the problems are added to the list and the result is
+   * null.
+   */
   readSupplied(text: unknown, problems: ProblemList): PlainKey | null {
     const key = parseSecret(text);
     if (key.kind === "invalid") {
@@ -197,7 +200,7 @@ export class WebhookSecrets {
   }
 }
 
-/** A key that none of the webhook's schemes use would be stored but have no effect. */
+/** Refuses a key that none of the webhook's schemes use, because it would be stored but have no effect. */
 export function requireScheme(
   kind: SigningKeyKind,
   policy: Pick<DeliveryPolicy, "signatureSchemes">,

@@ -113,9 +113,9 @@ interface WebhookPage {
   readonly next: string | null;
   /** False if the time limit did not allow sorting all webhooks: those not examined are at the end. */
   readonly isComplete: boolean;
-  /** Unix milliseconds: webhooks whose last failure is older were not examined. Null if not applicable. */
+  /** Unix milliseconds: webhooks whose last failure was before this time were not examined. Null if not applicable. */
   readonly searchedTo: number | null;
-  /** When the order was computed, in Unix milliseconds; null if it is current. */
+  /** When the ranking was computed, in Unix milliseconds; null if it is current. */
   readonly rankedAt: number | null;
   /** The result of `waitingOf` that was used for sorting; null if the rows are not sorted by backlog. */
   readonly waiting: ReadonlyMap<string, WaitingCount | null> | null;
@@ -148,7 +148,8 @@ export class Webhooks {
     const tenantId = resolveTenant(this.#options.tenants, scope, input.tenantId ?? null);
     await requireRoom(tenantId, this.#options);
     const draft = await this.#proven(this.#draft(tenantId, input), null);
-    // One queue for all creations: apart from the tenant's limit, two creations may supply the same secret.
+    // All creations share one queue. Otherwise, two creations could exceed the tenant's limit or supply the same
+    // secret.
     const created = await this.#changes.run(creationLine, () => this.#insert(scope, draft));
     const live = await this.#asked(created, null);
     return { view: this.#view(live), secret: this.#options.secrets.view(live).secret };
@@ -186,7 +187,7 @@ export class Webhooks {
     const { history, deliveries } = store;
     const sources = { ...this.#options, history, deliveries, rankings: this.#rankings };
     const { found, ...page } = await listedWebhooks(narrowed, sources);
-    // Another process may own the webhooks; it stores their state.
+    // Another process may own some of these webhooks, so read their states from the store.
     await this.#options.access.refresh(
       found.map(({ webhook }) => webhook.id),
       "states",
@@ -200,7 +201,7 @@ export class Webhooks {
     return countedHealth({ ...query, tenantId, webhookIds: seenWebhooks(scope, null) }, this.#options);
   }
 
-  /** The backlog of each webhook; null if the time limit was reached. Webhooks without work are omitted. */
+  /** The backlog of each webhook; null if the time limit was reached. Webhooks without a backlog are omitted. */
   waitingOf(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WaitingCount | null>> {
     return waitingOfRows(webhookIds, { history: this.#options.store.history, clock: this.#options.clock });
   }
@@ -254,7 +255,7 @@ export class Webhooks {
     });
   }
 
-  /** Deliveries that were skipped stay skipped until `recover` is called. */
+  /** Enables the webhook. Skipped deliveries stay skipped until `recover` is called. */
   async enable(scope: Scope, id: string): Promise<WebhookView> {
     const before = (await this.#fresh(scope, id)).webhook.status;
     const view = await this.#setActive(scope, id, true);
@@ -479,7 +480,7 @@ interface Draft {
   readonly secrets: readonly StoredSecret[];
 }
 
-/** Cannot be the id of a webhook. */
+/** Queue key for creations, which cannot be the id of a webhook. */
 const creationLine = "create";
 
 function policyOf(webhook: Webhook) {

@@ -48,7 +48,10 @@ function readChoice(
   return choice;
 }
 
-/** An omitted method is kept unless the profile requires one. */
+/**
+ * The verification choice for an input that omits the method. The current method is kept unless the profile requires a
+ * different one.
+ */
 function keptChoice(base: Webhook, rules: RegistrationRules | undefined): VerificationChoice {
   const { method, requestedRatePerMinute, whenUnsupported } = base.verification;
   const isNew = base.url === "";
@@ -110,14 +113,17 @@ function isSameQuestion(before: WebhookVerification, choice: VerificationChoice)
   return before.method === choice.method && before.requestedRatePerMinute === choice.requestedRatePerMinute;
 }
 
-/** A DNS record proves a domain, the other methods prove one exact URL. */
+/**
+ * Whether two URLs are the same target for a method. A DNS record proves a domain; the other methods prove one exact
+ * URL.
+ */
 function isSameTarget(method: VerificationChoice["method"], urls: readonly [string, string]): boolean {
   const [before, after] = urls;
   if (method === "none" || before === after) return true;
   return method === "dns" && URL.parse(before)?.hostname === URL.parse(after)?.hostname;
 }
 
-/** The result of a challenge is valid only for the change that triggered it. */
+/** Applies the result of a challenge, which is valid only for the change that triggered it. */
 export function withProof(webhook: Webhook, proven: Webhook, current: Webhook): Webhook {
   const { method } = webhook.verification;
   if (method !== "challenge" || !needsAsking(current, webhook)) return webhook;

@@ -123,7 +123,7 @@ function laidOut(text) {
 // Static pages without external resources. The policy lists the hashes of the inline style and of the one inline
 // script.
 
-/** Text that already is HTML; `html` escapes all other values. */
+/** Text that is already HTML; `html` escapes all other values. */
 export class Html {
   readonly text: string;
   constructor(text: string) {

@@ -82,7 +82,7 @@ ${sections}<h2 id="schemas">Schemas</h2>${Object.entries(document.components.sch
   );
 }
 
-/** Input of the script on the page. */
+/** Collects the input that the script on the page needs for an operation. */
 function triedOf({ method, path, operation }: Entry, { components }: Document): TriedOperation {
   const parameters = operation.parameters ?? [];
   return {

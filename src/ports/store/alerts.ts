@@ -14,7 +14,7 @@ export interface AlertStore {
   saveRule(rule: StoredAlertRule, audit?: AuditEntry): Promise<void>;
   /** Returns false if the rule does not exist. */
   deleteRule(rule: AlertRuleName, audit?: AuditEntry): Promise<boolean>;
-  /** Active alerts, and those that ended after a given time. Oldest first, up to a limit. */
+  /** Active alerts, and alerts that ended after a given time. Oldest first; the number is limited. */
   current(endedAfter: number): Promise<readonly AlertRecord[]>;
   /** Writes the current alerts and deletes those that never fired, in one transaction. */
   save(change: AlertChange): Promise<void>;
@@ -47,7 +47,7 @@ export interface AlertChange {
   readonly remove: readonly string[];
 }
 
-/** If a tenant is set, alerts of other tenants are invisible. No states means all states. */
+/** If a tenant is set, alerts of other tenants are invisible. An empty list of states includes all states. */
 export interface AlertQuery {
   readonly tenantId: string | null;
   readonly states: readonly AlertState[];

@@ -3,8 +3,8 @@ import type { SearchBudget } from "../clock.ts";
 import type { SearchPage, SearchPlace } from "./search.ts";
 
 /**
- * Who changed what. Rows are append-only and removed by retention. If the change is one write to the store, its row
- * is written in the same transaction.
+ * The audit log: who changed what. Rows are append-only and are removed by retention. If a change is a single write to
+ * the store, its audit row is written in the same transaction.
  */
 export interface AuditStore {
   append(entry: AuditEntry): Promise<void>;
@@ -26,7 +26,7 @@ export interface AuditFilter {
   readonly tenantId: string | null;
   /** ID or name of a key, or ID of a session. */
   readonly actor: string | null;
-  /** The whole action, or its prefix up to a dot, such as `webhook`. */
+  /** The whole action, or a prefix that ends before a dot, such as `webhook`. */
   readonly action: string | null;
   /** ID of the changed resource. */
   readonly target: string | null;
@@ -35,7 +35,7 @@ export interface AuditFilter {
   readonly to: number | null;
 }
 
-/** Works like `DeliverySearch`: a page ends when its budget is spent. */
+/** Works like `DeliverySearch`: a page ends when the search budget is spent. */
 export interface AuditSearch {
   readonly filter: AuditFilter;
   readonly after: SearchPlace | null;

@@ -1,8 +1,8 @@
 import type { LaneKey } from "../../domain/webhook.ts";
 
 /**
- * Configuration that another process changed. Like every hint, the message may be late, repeated or lost; the receiver
- * reads the store.
+ * Announces configuration that another process changed. Like every hint, an announcement may be late, repeated or lost;
+ * the receiver reads the store.
  */
 export type ConfigChange =
   /** Webhooks that were saved, deleted, or given new keys. */
@@ -23,15 +23,15 @@ export type ConfigChange =
  * late, repeated or lost, so receivers still poll periodically.
  */
 export interface StoreChanges {
-  /** False if only configuration is announced, so that receivers have to poll for work often. */
+  /** False if only configuration changes are announced. Receivers then have to poll for work often. */
   readonly carriesWork: boolean;
   /** Returns a function that ends the subscription. Listeners must not throw. */
   subscribe(listener: (change: StoreChange) => void): () => void;
 }
 
 /**
- * Lanes to check, configuration to reload, or `unknown`: hints may have been missed, so check everything. `silentMs` is
- * set if hints were expected but none arrived for that time.
+ * Lanes to check, configuration to reload, or `unknown`, which means that hints may have been missed and everything
+ * must be checked. `silentMs` is set if hints were expected but none arrived for that time.
  */
 export type StoreChange =
   | { readonly kind: "lanes"; readonly lanes: readonly LaneKey[] }

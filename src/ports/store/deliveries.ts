@@ -42,7 +42,7 @@ export interface DeliveryStore {
   commit(batch: CommitBatch): Promise<CommitResult>;
   /**
    * Writes the next part of an event whose deliveries did not fit into its first transaction (`later`), in a separate
-   * transaction. Returns null if no part is left. Any process may call it, concurrently and after a crash.
+   * transaction. Returns null if all parts have been written. Any process may call it, concurrently and after a crash.
    */
   fanOut(): Promise<FanOutPart | null>;
   /**
@@ -50,18 +50,22 @@ export interface DeliveryStore {
    */
   claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]>;
   /**
-   * Ends deliveries at a user's request, each once, in one transaction: cancels waiting deliveries that are not leased,
-   * or discards dead letters. Results are in the order of the IDs.
+   * Ends deliveries at a user's request, in one transaction: cancels waiting deliveries that are not leased, or
+   * discards dead letters. Each delivery is ended only once. Results are in the order of the IDs.
    */
   end(command: EndCommand): Promise<readonly EndResult[]>;
   /** Returns leases without a settlement. */
   release(leases: readonly Lease[]): Promise<void>;
-  /** Lanes with waiting deliveries, in a stable order, a page at a time. */
+  /** Lanes with waiting deliveries, in a stable order, one page at a time. */
   lanesWithWork(after: string | null, limit: number): Promise<LanePage>;
-  /** Earliest due time of the unleased deliveries of these lanes, Unix milliseconds; null if all are leased or gone. */
+  /**
+   * Earliest due time of the unleased deliveries of these lanes, Unix milliseconds; null if these lanes have no
+   * unleased deliveries.
+   */
   oldestDue(lanes: readonly LaneKey[]): Promise<number | null>;
   /**
-   * Number of waiting deliveries by priority, and of dead letters by tenant. Read from counters; rows are not counted.
+   * Number of waiting deliveries by priority, and of dead letters by tenant. The numbers come from counters; rows are
+   * not counted.
    */
   depth(): Promise<StoreDepth>;
 }
@@ -77,7 +81,7 @@ export interface CommitBatch {
   readonly operationalEvents?: readonly OperationalEvent[];
   /** Statistics of this batch, and buckets that are due; absent if nothing is counted. */
   readonly statistics?: StatisticsBatch;
-  /** Problem changes of this batch; absent if nothing failed or recovered. */
+  /** Changes to delivery problems in this batch; absent if nothing failed or recovered. */
   readonly problems?: ProblemBatch;
 }
 
@@ -93,8 +97,8 @@ export interface CommitResult {
 }
 
 /**
- * `lost`: another worker has or had the lease. `ended`: the delivery was ended while it was leased. Its state is
- * `progress`, and nothing was written.
+ * `lost`: another worker has or had the lease. `ended`: the delivery was ended while it was leased; `progress` is its
+ * state. In both cases nothing was written.
  */
 export type SettlementResult =
   | { readonly kind: "written" }
@@ -102,28 +106,32 @@ export type SettlementResult =
   | { readonly kind: "ended"; readonly progress: DeliveryProgress<GivenUpState> };
 
 /**
- * One event with its deliveries. It is stored completely or, if it is a duplicate, not at all. The deliveries in
- * `later` are stored as a draft, which `fanOut` turns into rows.
+ * One event with its deliveries. The event is stored completely or, if it is a duplicate, not at all. The deliveries in
+ * `later` are first stored as a draft, which `fanOut` turns into rows.
  */
 export interface PublishCommand {
   readonly event: NewEvent;
   readonly deliveries: readonly NewDelivery[];
   /**
-   * Contains no deliveries of ordered lanes, which a younger event could overtake, and none to claim. Usually absent.
+   * Deliveries to write after the event. Must not contain deliveries of ordered lanes, which a younger event could
+   * overtake, or deliveries to claim. Usually absent.
    */
   readonly later?: readonly NewDelivery[];
   /** Maximum number of `later` deliveries in one part; `fanOutRows` by default. */
   readonly partRows?: number;
   /** If set, the event's key is remembered until this time (TS16, WDS-115: 24 h per tenant). */
   readonly dedupUntil: number | null;
-  /** The gateway's log entry for the request behind the event. Written, or replaced, if the event is stored. */
+  /**
+   * The gateway's log entry for the request that contained the event. If the event is stored, the entry is written or
+   * replaced.
+   */
   readonly request?: ReceivedRequest;
   /**
    * Results of deliveries that were attempted before the event was stored, in order. They are settled in the same
    * transaction.
    */
   readonly attempted?: readonly AttemptedDelivery[];
-  /** Like `finish` of the gateway's responses. Written if the event is stored. */
+  /** The response to store for repeats, like the argument of the gateway's `finish`. Written if the event is stored. */
   readonly answer?: AnswerCompletion;
 }
 
@@ -148,13 +156,16 @@ export interface NewEvent {
   readonly timestamp: number;
   readonly source: string | null;
   readonly idempotencyKey: string | null;
-  /** SHA-256 of the published content, to distinguish a repeat from a different use of the key; null without a key. */
+  /**
+   * SHA-256 of the published content, which distinguishes a repeat from a different use of the key; null without a key.
+   */
   readonly fingerprint: string | null;
   readonly priority: Priority;
   readonly createdAt: number;
   readonly contentType: string;
   /**
-   * Whether the body is the publisher's bytes with any media type, instead of the standard object around JSON `data`.
+   * Whether the body contains the publisher's own bytes, with any media type, instead of the standard object around
+   * JSON `data`.
    */
   readonly raw: boolean;
   /** The standard object, or the publisher's bytes. All payload formats are rendered from it. */
@@ -182,15 +193,15 @@ export interface NewDelivery {
    */
   readonly format: PayloadFormatName;
   /**
-   * Whether to lease the delivery to the caller immediately, until `leaseUntil`. A shared store may refuse in an
-   * ordered lane (lease token 0) because another delivery waits there that the caller has not leased. The new delivery
-   * then waits like the others.
+   * Whether to lease the delivery to the caller immediately, until `leaseUntil`. In an ordered lane, a shared store may
+   * refuse (lease token 0) because a delivery that the caller has not leased waits there. The new delivery then waits
+   * like the others.
    */
   readonly claim: boolean;
   readonly leaseUntil: number;
 }
 
-/** The event was stored, is a duplicate, or was refused because the key belongs to a different payload. */
+/** The event was stored, it is a duplicate, or it was refused because its key was used for a different payload. */
 export type PublishResult =
   | {
       readonly kind: "accepted";
@@ -232,8 +243,8 @@ export type RequeueResult =
   | { readonly kind: "payload_gone" };
 
 /**
- * A manual retry: the delivery waits again, is due immediately, and keeps its ID and its attempts. A waiting delivery
- * keeps its position in an ordered lane; a completed one goes to the end of the lane.
+ * A manual retry. The delivery waits again, is due immediately, and keeps its ID and its attempts. A waiting delivery
+ * keeps its position in an ordered lane; a completed delivery moves to the end of the lane.
  */
 export interface RetryCommand {
   readonly deliveryId: string;
@@ -246,8 +257,9 @@ export interface RetryCommand {
 }
 
 /**
- * `accepted`: the delivery waits, due at `retry.at` or earlier. If it was already due, it keeps its position, and only
- * an operation is recorded. `in_flight`: it is leased. `not_possible`: it succeeded; only a replay can send it again.
+ * `accepted`: the delivery waits and is due at `retry.at` or earlier. If it was already due, it keeps its position, and
+ * only its bulk operation is recorded. `in_flight`: the delivery is leased. `not_possible`: the delivery succeeded, so
+ * only a replay can send it again.
  */
 export type RetryResult =
   | { readonly kind: "accepted"; readonly priority: Priority }
@@ -270,12 +282,15 @@ export interface EndCommand extends CountedEnding {
   readonly now: number;
 }
 
-/** `in_flight`: the delivery is leased. `not_possible`: it is not waiting, or is not a dead letter (any more). */
+/**
+ * `in_flight`: the delivery is leased. `not_possible`: the delivery is not (or no longer) waiting, or not (or no
+ * longer) a dead letter.
+ */
 export type EndResult = "ended" | "in_flight" | "not_possible" | "not_found";
 
 /**
- * The right to settle one delivery. `ref` is the adapter's internal handle; a higher lease token replaces a lower one.
- * A restored store may reuse a handle for another delivery; this lease cannot settle that delivery.
+ * The right to settle one delivery. `ref` is the adapter's internal handle. A higher lease token replaces a lower one.
+ * A restored store may reuse a handle for another delivery; an old lease cannot settle that delivery.
  */
 export interface Lease {
   readonly ref: number;
@@ -293,8 +308,8 @@ export interface Settlement {
   /** When the result became known. Also used as `completedAt` if the delivery ends with it. */
   readonly settledAt: number;
   /**
-   * Continues from the progress that the store returned with `ended`. A success removes the delivery from the dead
-   * letters.
+   * Set if the settlement continues from the progress that the store returned with `ended`. A success removes the
+   * delivery from the dead letters.
    */
   readonly late?: true;
 }
@@ -308,7 +323,7 @@ export interface WebhookRuntimeState {
   /** Opaque JSON of the circuit breaker and of the endpoint's health. */
   readonly circuit: string | null;
   readonly health: string | null;
-  /** Circuit moves since the last write; each is added once to the history of the webhook. */
+  /** Circuit transitions since the last write. Each is added to the history of the webhook only once. */
   readonly moves?: readonly WebhookHistoryEntry[];
   /**
    * Epoch of the owner that writes the state (ownership.ts). Writes of an older owner are ignored. Absent if there is
@@ -322,7 +337,7 @@ export interface ClaimRequest {
   readonly lane: LaneKey;
   readonly now: number;
   readonly limit: number;
-  /** Stops once this many body bytes were read. If a delivery is due, at least one is returned. */
+  /** The claim stops once this many body bytes have been read. If a delivery is due, at least one is returned. */
   readonly bodyBytesMax: number;
   readonly leaseUntil: number;
 }
@@ -347,8 +362,8 @@ export interface ClaimResult {
 }
 
 /**
- * A leased delivery with everything that an attempt needs, so that no further read is needed. The three owner fields
- * are read from separate rows. They disagree if the store, or a cached copy of it, is wrong.
+ * A leased delivery with everything that an attempt needs, without further reads. The three owner fields are read from
+ * separate rows. If they disagree, the store or a cached copy of it is wrong.
  */
 export interface ClaimedDelivery {
   readonly lease: Lease;

@@ -15,33 +15,35 @@ import type { StepResult } from "./upkeep.ts";
  * Failures grouped into problems (features/problems). Promises:
  * - a failed attempt and its problem changes are stored together, once, or not at all; an attempt whose settlement
  *   was refused changes nothing;
- * - a webhook has at most `problemKindsMax` rows, and one more row for all other kinds. The row that was resolved
+ * - a webhook has no more than `problemKindsMax` rows, plus one row for all other kinds. The row that was resolved
  *   longest ago is replaced first;
  * - problems of a deleted webhook are deleted with it.
  */
 export interface DeliveryProblemStore {
-  /** Most recently changed first. Excludes problems that are only noticed. */
+  /** Most recently changed first. Excludes problems in the state `noticed`. */
   search(search: ProblemSearch): Promise<SearchPage<StoredProblem>>;
   get(tenantId: string | null, id: string): Promise<StoredProblem | null>;
-  /** Writes mute and note as given, together with the audit row. Null if the problem does not exist. */
+  /** Writes the given mute and note, together with the audit row. Null if the problem does not exist. */
   change(command: ChangeProblemCommand, audit?: AuditEntry): Promise<StoredProblem | null>;
   /** Webhooks with an open or recovering problem, in a stable order. */
   troubledWebhooks(after: string | null, limit: number): Promise<readonly string[]>;
-  /** Resolves recovering problems that have not failed since a given time. */
+  /** Resolves recovering problems whose last failure was before a given time. */
   resolveQuiet(step: QuietProblemsStep): Promise<ResolvedProblems>;
-  /** Removes problems that were resolved, or last noticed, before a given time. */
+  /**
+   * Removes problems that were resolved before a given time, and problems that were last noticed before a given time.
+   */
   forget(step: ForgetProblemsStep): Promise<StepResult>;
 }
 
 /** Changes to delivery problems that one commit applies. */
 export interface ProblemBatch {
-  /** One per settlement; null if it is not a failure. */
+  /** One entry per settlement; null if the settlement is not a failure. */
   readonly failures: readonly (ProblemFact | null)[];
   /** Failures of attempts made before their events were stored; their deliveries are settled with the event. */
   readonly passedOn?: readonly PassedOnFailure[];
   /** Webhooks with an accepted attempt after a failure; applied before the failures. */
   readonly recovering: readonly string[];
-  /** Webhooks with enough consecutive accepted attempts. */
+  /** Webhooks with enough consecutive accepted attempts to resolve their problems. */
   readonly resolved: readonly string[];
   /** Unix milliseconds. */
   readonly at: number;
@@ -75,7 +77,7 @@ export function problemFactsOf(
   );
 }
 
-/** A problem with its position in the listing. A problem that changed later has a higher position. */
+/** A problem with its position in the listing. The later a problem changed, the higher its position. */
 export interface StoredProblem extends DeliveryProblem {
   readonly position: number;
 }
@@ -89,12 +91,12 @@ export interface ProblemFilter {
 }
 
 /**
- * A page may have fewer rows than requested, or none, and still be followed by another page, because a call scans a
+ * A page may contain fewer rows than requested, or none, although another page follows, because each call scans a
  * limited number of rows.
  */
 export interface ProblemSearch {
   readonly filter: ProblemFilter;
-  /** Determines which mutes are over, Unix milliseconds. */
+  /** The current time, Unix milliseconds. Determines which mutes have ended. */
   readonly now: number;
   readonly after: SearchPlace | null;
   readonly limit: number;
@@ -108,19 +110,19 @@ export interface ChangeProblemCommand {
   readonly note?: string | null;
 }
 
-/** Which problems have been quiet for long enough; Unix milliseconds. */
+/** Selects problems that have been quiet for long enough. Unix milliseconds. */
 export interface QuietProblemsStep {
   readonly quietSince: number;
   readonly now: number;
   readonly limit: number;
 }
 
-/** How many problems were resolved, and which. */
+/** The number of resolved problems, and the transitions. */
 export interface ResolvedProblems extends StepResult {
   readonly moves: readonly ProblemMove[];
 }
 
-/** Which problems are old enough to be removed; Unix milliseconds. */
+/** Selects problems that are old enough to be removed. Unix milliseconds. */
 export interface ForgetProblemsStep {
   readonly noticedBefore: number;
   readonly resolvedBefore: number;

@@ -15,32 +15,32 @@ export interface GatewayStore {
   saveConnection(connection: Connection, audit?: AuditEntry): Promise<void>;
   deleteConnection(id: string, audit?: AuditEntry): Promise<void>;
   /**
-   * Sets `releasingSince` to null if it still has this value and the connection is not paused. Returns the stored
-   * connection, or null if nothing changed because another process has paused it again.
+   * Sets `releasingSince` to null if it still has the given value and the connection is not paused. Returns the stored
+   * connection, or null if nothing changed because another process has paused the connection again.
    */
   endRelease(id: string, releasingSince: number): Promise<Connection | null>;
 
   /** Existing requests are not changed. */
   addRequests(requests: readonly ReceivedRequest[]): Promise<void>;
-  /** Replaces the details and the holds of a request, but not its body or bookmark. */
+  /** Replaces the details and the holds of a request; its body and its bookmark are unchanged. */
   updateRequest(request: ReceivedRequest): Promise<void>;
   /** Includes the body. */
   request(id: string): Promise<ReceivedRequest | null>;
   /** Newest first, without bodies. A page ends when its budget is spent, as in searches for deliveries. */
   searchRequests(search: RequestSearch): Promise<SearchPage<ReceivedRequest, RequestPlace>>;
-  /** Messages held for a connection, oldest first. They are kept until the request is updated, regardless of age. */
+  /** Messages held for a connection, oldest first. They are kept, regardless of age, until the request is updated. */
   held(query: HeldQuery): Promise<readonly HeldMessage[]>;
   /** Connections with held messages, including deleted connections. */
   connectionsWithHeld(): Promise<readonly string[]>;
   /** Number of messages held by each of these connections, counted up to `countMax`. */
   heldCounts(query: HeldCountQuery): Promise<ReadonlyMap<string, number>>;
-  /** Ends the hold of these messages and records the results in the log, if the log still has the requests. */
+  /** Ends the hold of these messages. Records the results in the log if the requests are still in it. */
   settleHeld(messages: readonly SettledMessage[]): Promise<void>;
   /** Counts the newest requests of each source by outcome. Sources without requests have no rows. */
   recentOutcomes(query: RecentQuery): Promise<readonly RecentOutcome[]>;
   /**
-   * A null name removes the bookmark. A body is added if the request has none. Returns false if the request does not
-   * exist.
+   * Sets a bookmark, or removes it if the name is null. A body is added if the request has none. Returns false if the
+   * request does not exist.
    */
   bookmark(mark: RequestMark, audit?: AuditEntry): Promise<boolean>;
   /**
@@ -61,7 +61,7 @@ export interface ReceivedRequest {
   readonly sourceId: string;
   readonly receivedAt: number;
   readonly method: string;
-  /** Path and query, without the secret part of the address. */
+  /** Path and query, without the secret part of the URL. */
   readonly path: string;
   /** Flat name-value list; secrets are masked. */
   readonly headers: readonly string[];
@@ -69,7 +69,7 @@ export interface ReceivedRequest {
   /** Status of the response. */
   readonly status: number;
   readonly outcome: GatewayOutcome;
-  /** Why the request was rejected; null if it was not. */
+  /** Why the request was rejected; null if it was accepted. */
   readonly cause: string | null;
   readonly detail: string | null;
   readonly durationMs: number;
@@ -79,10 +79,12 @@ export interface ReceivedRequest {
   readonly originalType: string | null;
   readonly eventId: string | null;
   readonly forwards: readonly ForwardNote[];
-  /** The original headers, encrypted, so that a rejected request can be verified again. Null if they are not needed. */
+  /**
+   * The original headers, encrypted, with which a rejected request can be verified again. Null if they are not needed.
+   */
   readonly sealedHeaders: string | null;
   readonly bookmark: string | null;
-  /** Null in listings, and if the body is not stored (any more). */
+  /** Null in listings, and if the body was not stored or has been removed. */
   readonly body: Uint8Array | null;
   /** Number of subsequent requests with the same source, outcome and cause that were counted without a row. */
   readonly more: number;
@@ -93,11 +95,11 @@ export interface ForwardNote {
   readonly connectionId: string;
   readonly webhookId: string;
   /**
-   * `stored`: it waits in a delivery. `held`: it waits because the connection is paused. `ignored`: it was filtered
-   * out.
+   * `stored`: the message waits as a delivery. `held`: the message waits because the connection is paused. `ignored`: a
+   * filter refused the message.
    */
   readonly result: "stored" | "held" | "ignored" | "accepted" | "failed";
-  /** The rule that filtered the request out, or the response of the webhook. */
+  /** The rule that refused the message, or the response of the webhook. */
   readonly detail: string | null;
 }
 
@@ -114,7 +116,7 @@ export interface SettledMessage extends Omit<HeldMessage, "eventId"> {
   readonly detail: string | null;
 }
 
-/** The connections whose held messages are counted, and the maximum count. */
+/** The connections whose held messages are counted, and the number at which counting stops. */
 export interface HeldCountQuery {
   readonly connectionIds: readonly string[];
   readonly countMax: number;
@@ -142,7 +144,7 @@ export interface RequestSearch extends Pick<DeliverySearch, "limit" | "budget"> 
   readonly after: RequestPlace | null;
 }
 
-/** The last row that was returned or scanned. IDs are in the order in which requests arrived. */
+/** The last row that was returned or scanned. IDs reflect the order in which requests arrived. */
 export interface RequestPlace {
   readonly id: string;
 }
@@ -189,7 +191,7 @@ export interface RecentOutcome {
   readonly lastReceivedAt: number;
 }
 
-/** Which log rows to delete; at most `limit` rows of each kind per call. */
+/** Selects the log rows to delete. Each call deletes a maximum of `limit` rows of each kind. */
 export interface RequestStep {
   /** Rows received before this time are deleted. */
   readonly before: number;
@@ -203,7 +205,7 @@ export interface AnswerStore {
   claim(request: AnswerClaim): Promise<AnswerOutcome>;
   finish(completion: AnswerCompletion): Promise<boolean>;
   release(key: string, token: string): Promise<void>;
-  /** Deletes some expired responses. */
+  /** Deletes a batch of expired responses. */
   purge(now: number, limit: number): Promise<StepResult>;
 }
 

@@ -14,8 +14,8 @@ import type { DeliveryFilter, DeliverySearch, EventSearch, SearchPage } from "./
 
 /**
  * Reads for people: published events and their deliveries. `tenantId: null` means every tenant (an admin key); with a
- * tenant set, rows of other tenants are invisible. Searches return within their budget. With `unlimitedBudget` they fill
- * the page; a rare filter over a long history may then take long, but never blocks deliveries.
+ * tenant set, rows of other tenants are invisible. Searches end when their budget is spent. With `unlimitedBudget` they
+ * fill the page; a rare filter over a long history may then take long, but never blocks deliveries.
  */
 export interface HistoryStore {
   getEvent(tenantId: string | null, id: string): Promise<StoredEvent | null>;
@@ -23,18 +23,20 @@ export interface HistoryStore {
   getDelivery(tenantId: string | null, id: string): Promise<StoredDelivery | null>;
   /** The existing deliveries among these IDs (at most 250), in no particular order. */
   getDeliveries(tenantId: string | null, ids: readonly string[]): Promise<readonly StoredDelivery[]>;
-  /** Those of these events whose body was removed by retention. At most a few hundred. */
+  /** Which of these events (at most a few hundred) have lost their body to retention. */
   payloadsGone(eventIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Attempts of one delivery, oldest first. */
   listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]>;
-  /** Counts, by state, of the deliveries that this bulk operation sent again, one page at a time. */
+  /** The deliveries that this bulk operation sent again, counted by state, one page at a time. */
   sentByOperation(query: OperationDeliveriesQuery): Promise<OperationDeliveries>;
   searchDeliveries(search: DeliverySearch): Promise<SearchPage<StoredDelivery>>;
   /** Number of results, counted up to `countMax`. May take long, but never blocks deliveries. */
   countDeliveries(filter: DeliveryFilter, countMax: number): Promise<number>;
-  /** Waiting deliveries of a webhook, counted up to `countMax`; `oldestCreatedAt` considers only the counted ones. */
+  /**
+   * Waiting deliveries of a webhook, counted up to `countMax`. `oldestCreatedAt` considers only the counted deliveries.
+   */
   backlog(webhookId: string, countMax: number): Promise<Backlog>;
-  /** Waiting deliveries of each webhook, counted up to `countMax`. Webhooks without work are omitted. */
+  /** Waiting deliveries of each webhook, counted up to `countMax`. Webhooks without waiting deliveries are omitted. */
   waitingOf(query: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>>;
   /** Attempts of a webhook after a given time. Reads up to 10,000 attempts, newest first. */
   attemptStats(webhookId: string, since: number): Promise<AttemptStats>;
@@ -87,7 +89,7 @@ export interface StoredDelivery {
   readonly completedAt: number | null;
   /** Manual retries, oldest first; the newest 20 are kept. */
   readonly retries: readonly DeliveryRetry[];
-  /** The delivery of which this one is a replay; null if it is not a replay. */
+  /** The delivery that this delivery replays; null if this delivery is not a replay. */
   readonly replayOf: string | null;
   /** The newest replay of this delivery. */
   readonly replayedBy: string | null;

@@ -3,8 +3,8 @@
  * which both stores read and write in the same form.
  *
  * A part is moved in ranges: the rows between two keys. The target stores a digest with each range, written in
- * the same transaction, so an interrupted move can resume, and a range is verified by reading it back from the
- * target and comparing digests. Changes in the source during the move are found by fingerprints, which the source
+ * the same transaction, so an interrupted move can resume. A range is verified by reading it back from the target
+ * and comparing digests. Changes in the source during the move are found by fingerprints, which the source
  * computes without returning its rows. The last round, during which no server runs, takes seconds for a million
  * events.
  */
@@ -29,7 +29,7 @@ export interface MovedPart {
   readonly keyLength: number;
 }
 
-/** The rows after one key, up to and including a second key. */
+/** The rows after one key, up to and including another key. */
 export interface Stretch {
   /** Null starts at the first row. */
   readonly after: MovedKey | null;
@@ -49,7 +49,10 @@ export interface KeptStretch extends Stretch {
   readonly fingerprint: string;
 }
 
-/** Either side of a move. Every call rejects with StoreUnavailableError if the store cannot be read or written. */
+/**
+ * The source or the target of a move. Every call rejects with StoreUnavailableError if the store cannot be read or
+ * written.
+ */
 export interface MovedRows {
   /** Reads rows in key order. */
   read(part: MovedPart, stretch: Stretch & { readonly limit: number }): Promise<readonly MovedRow[]>;
@@ -60,10 +63,10 @@ export interface MovedRows {
 
 /** The store from which data is moved. */
 export interface MoveSource extends MovedRows {
-  /** From now until the next call, all reads see one snapshot of the store. */
+  /** Starts a snapshot: until the next call, all reads see the same state of the store. */
   freeze(): Promise<void>;
   /**
-   * SHA-256 over the rows of a range in the format of this store. A different store has a different fingerprint for the
+   * SHA-256 over the rows of a range in the format of this store. Other stores have a different fingerprint for the
    * same rows.
    */
   fingerprint(part: MovedPart, stretch: Stretch): Promise<string>;
@@ -71,10 +74,10 @@ export interface MoveSource extends MovedRows {
 
 /** The target of a move. A server cannot open it before `finish`. */
 export interface MoveTarget extends MovedRows {
-  /** Ranges that were already copied, in key order. */
+  /** Ranges that have already been copied, in key order. */
   kept(part: MovedPart): Promise<readonly KeptStretch[]>;
   /** Replaces the content of the range with `rows` and stores its digest, atomically. */
   replace(part: MovedPart, stretch: KeptStretch, rows: readonly MovedRow[]): Promise<void>;
-  /** Updates derived data: counters and positions. Afterwards a server can open the store. */
+  /** Updates derived data: counters and positions. A server can open the store afterwards. */
   finish(): Promise<void>;
 }

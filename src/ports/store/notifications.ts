@@ -11,8 +11,9 @@ import type { AuditEntry } from "./audit.ts";
 import type { StepResult } from "./upkeep.ts";
 
 /**
- * Notifications that have not been sent yet: operational events, from the transaction of their cause until they are
- * published, and messages to people, from that publication until a channel has accepted them.
+ * Notifications that have not been sent yet. Operational events are stored in the transaction of their cause and kept
+ * until they are published. Messages to people are stored with that publication and kept until a channel has accepted
+ * them.
  */
 export interface NotificationQueue {
   /** Events whose key is already stored are skipped. `WebhookStore.save` and a commit also append events. */
@@ -29,18 +30,21 @@ export interface NotificationQueue {
   saveChannels(command: SaveChannels, audit?: AuditEntry): Promise<void>;
   saveStatus(channelId: string, status: ChannelStatus): Promise<void>;
 
-  /** A message is skipped if a message with the same key and channel is still stored. */
+  /** A message is skipped if the store still contains a message with the same key and channel. */
   enqueue(notifications: readonly NewNotification[]): Promise<void>;
-  /** Consent for these addresses of an owner, in the form that `foldedAddress` returns. */
+  /**
+   * The recipients' consent for these email addresses of an owner. Addresses have the form that `foldedAddress`
+   * returns.
+   */
   consents(owner: AddressOwner, addresses: readonly string[]): Promise<ReadonlyMap<string, AddressConsent>>;
-  /** The address to which a link refers; null for an unknown ID. */
+  /** The email address that a link refers to; null for an unknown ID. */
   address(id: string): Promise<StoredAddress | null>;
-  /** Adds addresses. Existing addresses are not changed. */
+  /** Adds email addresses. Existing addresses are not changed. */
   rememberAddresses(owner: AddressOwner, addresses: readonly NewAddress[]): Promise<void>;
-  /** Number of unconfirmed addresses of an owner: in total, and among those added after a given time. */
+  /** Number of unconfirmed email addresses of an owner: all of them, and those added after a given time. */
   unconfirmed(owner: AddressOwner, since: number): Promise<{ readonly all: number; readonly recent: number }>;
   confirmationSent(id: string, at: number): Promise<void>;
-  /** The recipient opts in or opts out. Opting in also confirms the address. */
+  /** Stores whether the recipient opts in or opts out. Opting in also confirms the address. */
   saveConsent(id: string, at: number, wanted: boolean): Promise<void>;
   /** Increments the counter and returns its new value. */
   count(counter: NotificationCounter): Promise<number>;
@@ -49,7 +53,7 @@ export interface NotificationQueue {
   /** Leases due messages, earliest first, exclusively until `leaseUntil`. */
   claim(request: NotificationClaim): Promise<readonly StoredNotification[]>;
   /**
-   * Writes outcomes only for messages that the caller still leases. Counters are incremented in the same transaction.
+   * Writes outcomes only for messages that the caller still leases. Increments the counters in the same transaction.
    */
   settle(
     outcomes: readonly NotificationOutcome[],
@@ -58,20 +62,20 @@ export interface NotificationQueue {
   ): Promise<void>;
   /** Newest first. */
   list(query: NotificationQuery): Promise<Page<StoredNotification>>;
-  /** Number of waiting messages, and the due time of the oldest; null if there are none. */
+  /** Number of waiting messages, and the due time of the oldest; null if no messages are waiting. */
   waiting(): Promise<{ readonly count: number; readonly oldestDueAt: number | null }>;
 
   episodes(): Promise<readonly FailureEpisode[]>;
   /** Writes or ends an episode together with its notifications, in one transaction. */
   saveEpisode(command: SaveEpisode): Promise<void>;
-  /** Webhooks whose last attempts failed and that have had no success since, with their stored health, by ID. */
+  /** Webhooks whose last attempts failed, without a success since then, with their stored health. Sorted by ID. */
   failing(after: string | null, limit: number): Promise<readonly FailingRow[]>;
 
   /** Removes relayed events, finished messages and counters that are older than a given time. */
   forget(before: number, limit: number): Promise<StepResult>;
 }
 
-/** Published events and the messages about them. */
+/** The events that were published, and the messages about them. */
 export interface RelayedEvents {
   readonly keys: readonly string[];
   readonly at: number;
@@ -85,24 +89,27 @@ export interface StoredChannel {
   readonly consent: AddressConsent | null;
 }
 
-/** Null for the operator. */
+/** The owner of the rules; null for the operator. */
 export type AddressOwner = string | null;
 
-/** An address that is new to its owner. */
+/** An email address that is new to its owner. */
 export interface NewAddress {
   readonly id: string;
   readonly address: string;
   readonly createdAt: number;
 }
 
-/** An address with its owner and the consent of its recipient. */
+/** An email address with its owner and the consent of its recipient. */
 export interface StoredAddress {
   readonly tenantId: AddressOwner;
   readonly address: string;
   readonly consent: AddressConsent;
 }
 
-/** Identifies a counter: how many messages were sent for a subject, such as a channel, since a time. */
+/**
+ * Identifies a counter. A counter states how many messages were sent for a subject, such as a channel, since a given
+ * time.
+ */
 export interface NotificationCounter {
   readonly subject: string;
   readonly since: number;
@@ -143,11 +150,11 @@ export interface StoredNotification extends NewNotification {
 
 /** Which messages to lease, for which process, and until when. */
 export interface NotificationClaim {
-  /** Messages to these channels, or to all channels except these, including deleted channels. */
+  /** Messages to the given channels or, if `isRest`, to all other channels, including deleted ones. */
   readonly channels: { readonly ids: readonly string[]; readonly isRest: boolean };
   /**
-   * Only the operator's messages, or only those of the first tenant after this one, urgent messages first. If omitted,
-   * messages of all owners.
+   * Restricts the messages to the operator's, or to those of the first tenant after this one; urgent messages first. If
+   * omitted, messages of all owners are leased.
    */
   readonly turn?: "operator" | { readonly after: string };
   readonly now: number;
@@ -182,7 +189,7 @@ export interface FailureEpisode {
   readonly since: number;
   /** Escalation steps that were notified. */
   readonly told: readonly string[];
-  /** Channels that received any of these notifications. */
+  /** Channels that received at least one of these notifications. */
   readonly channelIds: readonly string[];
 }
 

@@ -8,14 +8,14 @@ export interface OperationStore {
   /** Adds an operation with its audit row, in the same transaction. */
   save(operation: BatchOperation, audit?: AuditEntry): Promise<void>;
   /**
-   * Writes the operation with the next revision. Returns false and writes nothing if another process wrote it after it
-   * was read.
+   * Writes the operation with the next revision. If another process has written the operation since it was read,
+   * returns false and writes nothing.
    */
   update(operation: BatchOperation, audit?: AuditEntry): Promise<boolean>;
   get(tenantId: string | null, id: string): Promise<BatchOperation | null>;
   /** Newest first. */
   list(query: OperationQuery): Promise<Page<BatchOperation>>;
-  /** Operations that a process should be running, oldest first. */
+  /** Operations that are pending or running, oldest first. */
   unfinished(): Promise<readonly BatchOperation[]>;
 }
 
@@ -30,7 +30,7 @@ export const operationKinds = ["dlq_retry", "recover", "retry", "cancel", "disca
 /** What a bulk operation does to its deliveries. */
 export type OperationKind = (typeof operationKinds)[number];
 
-/** `pending`: it is about to run, or waits for a process. The last three states are final. */
+/** `pending`: the operation waits for its start time or for a process. The last three states are final. */
 export const operationStatuses = [
   "pending",
   "running",
@@ -43,9 +43,9 @@ export const operationStatuses = [
 export type OperationStatus = (typeof operationStatuses)[number];
 
 /**
- * Why a delivery of a selection is skipped. `accepted`: it succeeded, and successful deliveries were not requested.
- * `order`: it waits for its turn in an ordered lane. `already_retried`: the operation retried it before it was
- * interrupted.
+ * Why a delivery of a selection is skipped. `accepted`: the delivery succeeded, and successful deliveries were not
+ * requested. `order`: the delivery waits for its turn in an ordered lane. `already_retried`: the operation retried the
+ * delivery before an interruption.
  */
 export const exclusions = [
   "in_flight",
@@ -79,7 +79,7 @@ export type DeadLetterFilter = Pick<
   "tenantId" | "webhookIds" | "eventTypes" | "categories" | "from" | "to"
 >;
 
-/** `statuses` and `waitingFor` are stored as requested, because the store cannot filter by all of them. */
+/** `statuses` and `waitingFor` are stored as requested, because the store cannot filter by all their values. */
 export interface SearchSelection {
   readonly kind: "search";
   readonly filter: DeliveryFilter;
@@ -120,17 +120,18 @@ export interface BatchOperation {
   readonly total: number;
   /** False if counting stopped at the limit. */
   readonly isTotalExact: boolean;
-  /** Number of deliveries that the operation requeued, cancelled or discarded. */
+  /** Number of deliveries that the operation has requeued, cancelled or discarded. */
   readonly queued: number;
   readonly failed: number;
   readonly skipped: ExclusionCounts;
   /**
-   * Results of the deliveries that the operation sent again; null if it sends nothing, and before the first evaluation.
+   * Results of the deliveries that the operation sent again; null if the operation sends nothing, and before the first
+   * evaluation.
    */
   readonly outcome: OperationOutcome | null;
-  /** Whether to close each open circuit once, before sending to that webhook. */
+  /** Whether to close the open circuit of each webhook once, before sending to that webhook. */
   readonly closesCircuits: boolean;
-  /** Progress, for the process that continues it; null at the start. */
+  /** Where the process that runs the operation continues; null at the start. */
   readonly cursor: number | null;
   /** Only deliveries below this position are selected, so the operation does not process its own results. */
   readonly before: number | null;
@@ -147,7 +148,7 @@ export interface BatchOperation {
   readonly finishedAt: number | null;
 }
 
-/** Whether the operation is in a state in which no process should run it. */
+/** Whether the operation is neither pending nor running, so no process should run it. */
 export function isAtRest({ status }: Pick<BatchOperation, "status">): boolean {
   return status !== "pending" && status !== "running";
 }

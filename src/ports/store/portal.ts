@@ -7,14 +7,14 @@ import type { AuditEntry } from "./audit.ts";
  * many sessions as a tenant has users.
  */
 export interface PortalStore {
-  /** Also deletes some sessions that ended more than a day before `createdAt`. */
+  /** Creates a session. Also deletes some sessions that ended more than a day before `createdAt`. */
   createSession(session: NewPortalSession, audit?: AuditEntry): Promise<void>;
   /**
    * Exchanges the code for the token, once. Returns null and writes nothing if the code is unknown, used or expired, or
    * if the session has ended.
    */
   redeem(exchange: CodeExchange): Promise<PortalSession | null>;
-  /** Returns the session in any state. */
+  /** Returns a session regardless of its state. */
   sessionByToken(tokenHash: string): Promise<PortalSession | null>;
   session(id: string): Promise<PortalSession | null>;
   /** Newest first. */
@@ -24,11 +24,11 @@ export interface PortalStore {
   /** Number of active sessions of a tenant, or of all tenants if the tenant is null. */
   countSessions(tenantId: string | null, at: number): Promise<number>;
 
-  /** Null if nothing was saved. A null tenant means the settings of the deployment. */
+  /** Returns null if no settings were saved. A null tenant means the settings of the deployment. */
   settings(tenantId: string | null): Promise<PortalSettings | null>;
   saveSettings(settings: PortalSettings, audit?: AuditEntry): Promise<void>;
   logo(place: LogoPlace): Promise<PortalLogo | null>;
-  /** A null logo removes the stored one. */
+  /** Stores a logo. A null logo removes the stored one. */
   saveLogo(place: LogoPlace, logo: PortalLogo | null, audit?: AuditEntry): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export interface PortalSession {
   readonly tenantId: string;
   readonly capabilities: readonly PortalCapability[];
   readonly reference: string | null;
-  /** Null allows all webhooks of the tenant. */
+  /** The webhooks that the session may see. Null allows all webhooks of the tenant. */
   readonly webhookIds: readonly string[] | null;
   readonly origin: string | null;
   readonly locale: string | null;
@@ -55,7 +55,7 @@ export interface NewPortalSession extends PortalSession {
   readonly codeExpiresAt: number;
 }
 
-/** A code and its token, both hashed. */
+/** The code of a session and the token for which it is exchanged, both hashed. */
 export interface CodeExchange {
   readonly codeHash: string;
   readonly tokenHash: string;
@@ -87,7 +87,7 @@ export interface PortalSettings {
   readonly updatedAt: number;
 }
 
-/** Colour schemes that can have a logo. */
+/** Colour schemes for which a logo can be stored. */
 export const logoSchemes = ["light", "dark"] as const;
 /** The colour scheme for which a logo is used. */
 export type LogoScheme = (typeof logoSchemes)[number];

@@ -21,9 +21,9 @@ export interface RegistryStore {
   saveEventType(eventType: EventType, audit?: AuditEntry): Promise<void>;
   deleteEventType(key: EventTypeKey, audit?: AuditEntry): Promise<boolean>;
   eventType(key: EventTypeKey): Promise<EventType | null>;
-  /** Sorted by tenant and name. A page ends at `limit` rows or at `bytesMax` bytes, but has at least one row. */
+  /** Sorted by tenant and name. A page ends at `limit` rows or at `bytesMax` bytes, but contains at least one row. */
   eventTypePage(query: EventTypeQuery): Promise<EventTypePage>;
-  /** How many event types one tenant has registered, and their size. Does not read the documents. */
+  /** The number and total size of the event types that one tenant has registered. Does not read the documents. */
   eventTypeUsage(tenantId: string): Promise<{ readonly count: number; readonly bytes: number }>;
 }
 
@@ -36,10 +36,10 @@ export interface EventTypeKey {
   readonly name: string;
 }
 
-/** Which event types to read; `tenantId: null` means all tenants. */
+/** Selects the event types to read; `tenantId: null` means all tenants. */
 export interface EventTypeQuery {
   readonly tenantId: string | null;
-  /** The last event type of the previous page. It may have been deleted. */
+  /** The last event type of the previous page. That event type may have been deleted. */
   readonly after: EventTypeKey | null;
   readonly offset: number;
   readonly limit: number;

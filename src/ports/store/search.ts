@@ -31,9 +31,9 @@ export interface DeliveryFilter {
   readonly attemptMin: number | null;
   /** A substring of the error message or of the response sample of the last attempt. Case-insensitive. */
   readonly errorText: string | null;
-  /** Deliveries of the newest event with this key, per tenant. */
+  /** Only deliveries of the newest event with this key, for each tenant. */
   readonly idempotencyKey: string | null;
-  /** Deliveries of events from a gateway source, identified by their keys. */
+  /** Only deliveries of events from this gateway source. The events are found by their keys. */
   readonly sourceId?: string | null;
   /** Creation time, Unix milliseconds, both inclusive. */
   readonly from: number | null;
@@ -73,9 +73,9 @@ export interface EventFilter {
   /** Patterns as defined in domain/event-type.ts. */
   readonly eventTypes: readonly string[] | null;
   readonly source: string | null;
-  /** The newest event with this key, per tenant. */
+  /** Only the newest event with this key, for each tenant. */
   readonly idempotencyKey: string | null;
-  /** Whether the event had no deliveries. */
+  /** True: only events without deliveries. False: only events with deliveries. */
   readonly unmatched: boolean | null;
   /** A substring of the published content, compared byte for byte. */
   readonly dataContains: string | null;
@@ -101,33 +101,36 @@ export interface HttpStatusFilter {
   readonly codes: readonly number[];
   /** First digits of the status: 5 means 500 to 599. */
   readonly classes: readonly number[];
-  /** Whether to include attempts that got no response. */
+  /** Whether to include attempts without a response. */
   readonly none: boolean;
 }
 
 /** The last row of a page. */
 export interface SearchPlace {
   readonly position: number;
-  /** Due time of that row, if rows are sorted by next attempt. */
+  /** Due time of the last row, if rows are sorted by next attempt. */
   readonly dueAt: number | null;
 }
 
-/** Rows in the requested order, and how far the search got. */
+/** Rows in the requested order, and the position that the search has reached. */
 export interface SearchPage<Row, Place = SearchPlace> {
   readonly rows: readonly Row[];
-  /** Where to continue; null if there is nothing left to scan. */
+  /** Position at which to continue; null if everything has been scanned. */
   readonly next: Place | null;
   /** Creation time of the last scanned row; null if all rows were scanned, or if rows are sorted by next attempt. */
   readonly searchedTo: number | null;
-  /** Whether the page is not full because its budget was spent, so that more rows may match. */
+  /** Whether the page is incomplete because its budget was spent, so that more rows may match. */
   readonly isCutShort: boolean;
 }
 
 /**
- * Maximum number of waiting deliveries that a search examines separately. If sorted by next attempt, it considers only
- * these. In any other order, it continues through the history after them.
+ * Maximum number of waiting deliveries that a search examines separately. A search that is sorted by next attempt
+ * considers only these deliveries. In any other order, it continues with the history after them.
  */
 export const waitingLookedMax = 10_000;
 
-/** Upper bound for clock differences between machines plus commit times. Rows are in time order within this bound. */
+/**
+ * Upper bound for the clock differences between machines plus the time that a commit takes. Rows are in time order
+ * within this bound.
+ */
 export const clocksDifferMs = 60_000;

@@ -6,10 +6,10 @@ import type { StepResult } from "./upkeep.ts";
 /**
  * Statistics by minute, hour and day, exact to the settlement.
  *
- * A process counts in memory (domain/statistics/open-buckets.ts) and writes its buckets periodically with commits that
- * happen anyway. Counts that are not written yet are in a journal, written in the same transaction as the deliveries
- * and events that they describe. Promises:
- * - a settlement and its fact are stored together or not at all; a refused settlement leaves no fact;
+ * A process counts in memory (domain/statistics/open-buckets.ts) and periodically writes its buckets as part of commits
+ * that are made anyway. Counts that have not been written yet are in a journal, which is written in the same
+ * transaction as the deliveries and events that it describes. Promises:
+ * - a settlement and its fact are stored together or not at all; a refused settlement does not leave a fact;
  * - deliveries that the store itself expires, cancels or discards are counted in the same transaction, if the command
  *   requests it;
  * - a row replaces the previous row of the same writer, unless that row includes later commits;
@@ -19,17 +19,20 @@ import type { StepResult } from "./upkeep.ts";
 export interface StatisticsStore {
   /** Number of rows that fit into one commit without slowing it down. */
   readonly rowsPerCommitMax: number;
-  /** Each writer has its own rows, which the reader adds up. */
+  /** Reads counts. Each writer has its own rows, which the reader adds up. */
   read(query: StatisticsQuery): Promise<StatisticsPage>;
-  /** Up to when rows are written, and up to when hours and days are rolled up. */
+  /**
+   * Reads how complete the statistics are: the time up to which rows are written, and the time up to which hours and
+   * days are rolled up.
+   */
   progress(): Promise<StatisticsProgress>;
-  /** Adds the journals of writers that have not written since the given time, Unix milliseconds. */
+  /** Adds the journals of writers that have not written since the given time (Unix milliseconds) to their rows. */
   recover(writtenBefore: number): Promise<StepResult>;
-  /** Rolls up minutes into hours, and hours into days, that ended before a given time. */
+  /** Creates the hours and days that ended before a given time: hours from minutes, and days from hours. */
   rollUp(endedBefore: number, limit: number): Promise<StepResult>;
-  /** Removes buckets that began before a given time, by step. */
+  /** Removes buckets that began before a given time. Each bucket size has its own time. */
   forget(step: StatisticsForgetting): Promise<StepResult>;
-  /** Writes gauge readings of one process and replaces its earlier readings for the same bucket. */
+  /** Writes gauge readings of one process. They replace its earlier readings for the same bucket. */
   writeGauges(row: GaugeRow): Promise<void>;
   /** Readings of all processes, oldest first. */
   readGauges(query: StatisticsRange & { readonly limit: number }): Promise<readonly GaugeRow[]>;
@@ -37,29 +40,30 @@ export interface StatisticsStore {
 
 /** Statistics in a commit. */
 export interface StatisticsBatch {
-  /** Number of this writer, never reused. */
+  /** Number of this writer. Numbers are never reused. */
   readonly writer: number;
   /** Increases with each batch that the writer creates. */
   readonly number: number;
   /** When the batch was composed, Unix milliseconds. */
   readonly at: number;
-  /** One per settlement that is written; null if the settlement is not counted. */
+  /** One entry per settlement that is written; null if the settlement is not counted. */
   readonly settled: readonly (Fact | null)[];
-  /** One per publish. */
+  /** One entry per publish. */
   readonly published: readonly PublishedCount[];
   readonly rows: readonly BucketRow[];
   /**
-   * Every row of this writer, including these rows, has counted up to this commit. The earlier journal is not needed.
+   * All rows of this writer, including the rows of this commit, contain the counts up to this commit. The earlier
+   * journal is not needed any more.
    */
   readonly writtenTo: number;
   /**
-   * The state before these rows were written: the first commit that some row had not counted, and its time. Used by the
-   * writer only.
+   * The state before these rows were written: the first commit that at least one row did not include, and the time of
+   * that commit. Used by the writer only.
    */
   readonly unwritten: { readonly from: number; readonly since: number };
 }
 
-/** What to count if a publish is stored, and what to count if it is a duplicate. */
+/** What to count if a publish is stored, and what to count if the publish is a duplicate. */
 export interface PublishedCount {
   readonly accepted: readonly Fact[];
   readonly duplicate: Fact;
@@ -89,8 +93,8 @@ export interface StatisticsRange {
 }
 
 /**
- * Which counts to read: totals, tenants, or subjects (webhooks or event types). Null means all of them. Event types are
- * visible only together with their tenant; webhook IDs are globally unique.
+ * Selects the counts to read: totals, tenants, or subjects (webhooks or event types). Null means all of them. Event
+ * types are visible only together with their tenant; webhook IDs are globally unique.
  */
 export type StatisticsOf =
   | { readonly level: "all" }

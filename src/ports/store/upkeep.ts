@@ -2,15 +2,15 @@ import type { OperationalEvent } from "../../features/notifications/operational-
 import type { CountedEnding } from "./deliveries.ts";
 
 /**
- * Housekeeping in small steps. Each call processes at most `limit` rows and reports whether more remain, so that it
+ * Housekeeping in small steps. Each call processes no more than `limit` rows and reports whether more remain, so it
  * never blocks a delivery.
  */
 export interface UpkeepStore {
   /** Dead-letters waiting deliveries that are unleased and older than the maximum age of their webhook. */
   expire(step: ExpireStep): Promise<StepResult>;
   /**
-   * Whether deliveries were created later than `now`, for example because a clock was ahead. Cheap; may return true if
-   * unsure.
+   * Whether deliveries have a creation time later than `now`, for example because a clock was ahead. Cheap; may return
+   * true if unsure.
    */
   hasFutureDeliveries(now: number): Promise<boolean>;
   /**
@@ -46,14 +46,14 @@ export interface BringNearResult {
   readonly next: string | null;
 }
 
-/** Which history is too old. `now` determines which deduplication keys have expired. */
+/** Selects the history that is too old. `now` determines which deduplication keys have expired. */
 export interface HistoryStep {
   readonly createdBefore: number;
   readonly now: number;
   readonly limit: number;
 }
 
-/** Which waiting deliveries are too old. */
+/** Selects the waiting deliveries that are too old. */
 export interface ExpireStep extends CountedEnding {
   readonly now: number;
   readonly limit: number;
@@ -61,8 +61,8 @@ export interface ExpireStep extends CountedEnding {
   readonly ageMsByWebhook: ReadonlyMap<string, number>;
   readonly ageMsDefault: number;
   /**
-   * Creates operational events for the deliveries that the step ended, one per webhook. They are stored in the same
-   * transaction. Pure.
+   * Creates the operational events for the deliveries that the step ended, one event per webhook. They are stored in
+   * the same transaction. Must be pure.
    */
   readonly tell?: (expired: readonly ExpiredDelivery[]) => readonly OperationalEvent[];
 }
@@ -84,8 +84,8 @@ export interface CancelStep extends CountedEnding {
   readonly now: number;
   readonly limit: number;
   /**
-   * Keeps the webhook in `deletedWithWork`, because publishers that have not seen the deletion yet may still write
-   * deliveries.
+   * Whether to keep the webhook in `deletedWithWork`, because publishers that have not seen the deletion yet may still
+   * write deliveries.
    */
   readonly keepsMark?: true;
 }

@@ -4,7 +4,10 @@ import { Alarm, type Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Logger } from "../../ports/telemetry.ts";
 
-/** A connection that a proxy closed, or a restarting node, is usually back soon. WDS-210 limits the longest pause. */
+/**
+ * After a proxy closed the connection or a node restarted, the broker is usually available again soon. WDS-210 limits
+ * the longest pause.
+ */
 const bounds = { delayMsMin: 500, delayMsMax: 300_000 };
 /**
  * A connection with a shorter lifetime than this counts as a failure. Otherwise a connection that ends immediately
@@ -35,7 +38,7 @@ export class SteadyBackoff {
     return this.#nextMs();
   }
 
-  /** Returns the pause after the end of a resource that worked for `livedMs`. */
+  /** Returns the pause before reopening a resource that was lost after `livedMs`. */
   ended(livedMs: number): number {
     if (livedMs < steadyMs) return this.failed();
     this.#failures = 0;
@@ -49,7 +52,7 @@ export class SteadyBackoff {
 }
 
 interface ConnectionOptions<Session extends Losable> {
-  /** One attempt. Rejects within its own time limit, and soon after `signal` is aborted. */
+  /** Attempts to connect once. Rejects within its own time limit, and soon after `signal` is aborted. */
   readonly connect: (signal: AbortSignal) => Promise<Session>;
   /** Sets up everything that belongs to a session, and handles partial failures itself. */
   readonly up: (session: Session) => Promise<void>;

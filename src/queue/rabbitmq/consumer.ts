@@ -15,8 +15,8 @@ export interface ConsumerOptions {
   readonly publisher: Publisher;
   readonly counters: QueueCounters;
   /**
-   * Maximum number of hints in hand. The ratio of the limits is the weight: high priority overtakes, and no priority
-   * starves (WDS-177).
+   * Maximum number of unacknowledged hints, per priority. The limits act as weights: high priority overtakes, and no
+   * priority starves (WDS-177).
    */
   readonly prefetch: Readonly<Record<Priority, number>>;
   readonly clock: Clock;
@@ -24,7 +24,7 @@ export interface ConsumerOptions {
   readonly log: Logger;
 }
 
-/** Delay before a hint for another worker is requeued, so that a hint that no worker accepts does not loop rapidly. */
+/** Delay before a hint for another worker is requeued. Without it, a hint that no worker accepts would loop rapidly. */
 const passOnMsMin = 100;
 const passOnMsMax = 250;
 /** Time limit for each step of closing, except waiting for our consumer. */
@@ -40,10 +40,10 @@ export class Consumer {
   readonly #options: ConsumerOptions;
   readonly #consumer: WorkConsumer;
   readonly #kept: KeptChannel<Channel>;
-  /** Calls to our consumer in progress. Closing waits for them without a limit, because they are our own work. */
+  /** Running calls of our consumer callback. Closing waits for them without a limit, because they are our own work. */
   readonly #asked = new Set<Promise<unknown>>();
   /**
-   * Calls to our consumer in progress, including the acknowledgement to the broker. Closing waits only briefly for
+   * Running calls of our consumer callback, including the acknowledgement to the broker. Closing waits only briefly for
    * these.
    */
   readonly #underWay = new Set<Promise<void>>();
@@ -83,7 +83,10 @@ export class Consumer {
     this.#kept.detach();
   }
 
-  /** Hands over no hints after this call, and resolves when those in hand are handled. Safe to call more than once. */
+  /**
+   * Stops passing on hints, and resolves when the hints that were passed on have been handled. Safe to call more than
+   * once.
+   */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
@@ -123,7 +126,7 @@ export class Consumer {
     this.#late.clear();
     this.#deleted.clear();
     const { topology } = this.#options;
-    // Set even if the first attempt fails: a queue that the channel consumed from may be deleted.
+    // Set even if the first attempt fails: a queue from which the channel consumed may have been deleted.
     const isFirst = !this.#hasBegun;
     this.#hasBegun = true;
     // The channel may have closed because a queue was deleted.
@@ -138,20 +141,21 @@ export class Consumer {
   async #take(channel: Channel, priority: Priority): Promise<void> {
     const { topology, prefetch } = this.#options;
     const { pool } = this.#consumer;
-    // Applies to each later consumer separately. Later versions of RabbitMQ refuse a limit for the whole channel.
+    // This limit applies separately to each consumer that is created later. Later versions of RabbitMQ refuse a limit
+    // for the whole channel.
     await channel.prefetch(prefetch[priority]);
     const { consumerTag } = await channel.consume(topology.workQueue(pool, priority), (message) => {
       if (message === null) this.#lostQueue(channel, priority);
       else this.#received(channel, { message, priority });
     });
     this.#atBroker.set(priority, { channel, tag: consumerTag });
-    // `stop` did not include this consumer.
+    // `stop` was called during the set-up, so it did not cancel this consumer.
     if (this.#stopped !== null) await this.#cancel(priority);
   }
 
   /**
-   * The broker cancelled a consumer. Either its queue was deleted, usually with others, or (from 4.3 on) a hint was in
-   * hand for too long; earlier versions close the channel for that.
+   * Handles a consumer that the broker cancelled. Either its queue was deleted, usually with others, or (from 4.3 on) a
+   * hint was unacknowledged for too long; earlier versions close the channel in that case.
    */
   #lostQueue(channel: Channel, priority: Priority): void {
     if (this.#stopped !== null) return;
@@ -205,8 +209,8 @@ export class Consumer {
   }
 
   /**
-   * Keeps late messages until the consumer has ended. If they were returned immediately, the broker would redeliver
-   * them repeatedly and finally park them.
+   * Keeps late messages until the consumer has been cancelled. If they were returned immediately, the broker would
+   * redeliver them repeatedly and finally park them.
    */
   #hold(channel: Channel, { message, priority }: Received): void {
     const held = this.#late.get(priority) ?? [];
@@ -242,7 +246,7 @@ export class Consumer {
     }
   }
 
-  /** Publish the new hint before acknowledging the old one: a crash in between leaves two, not none. */
+  /** Publish the new hint before acknowledging the old one: a crash in between leaves two hints instead of none. */
   async #passOn(channel: Channel, message: ConsumeMessage, hint: WorkHint): Promise<void> {
     const { publisher, random } = this.#options;
     await this.#pause(passOnMsMin + random.uniform() * (passOnMsMax - passOnMsMin));
@@ -267,12 +271,15 @@ export class Consumer {
     ifOpen(() => channel.ack(message));
   }
 
-  /** The message was not handled. Later versions of RabbitMQ do not count this as a failed delivery. */
+  /** Returns a message that was not handled. Later versions of RabbitMQ do not count this as a failed delivery. */
   #giveBack(channel: Channel, message: ConsumeMessage): void {
     ifOpen(() => channel.nack(message, false, true));
   }
 
-  /** Handling failed. All versions of RabbitMQ count this, and park messages that fail too often. */
+  /**
+   * Returns a message whose handling failed. All versions of RabbitMQ count this, and park messages that fail too
+   * often.
+   */
   #fail(channel: Channel, message: ConsumeMessage): void {
     ifOpen(() => channel.reject(message, true));
   }

@@ -14,7 +14,10 @@ export type WorkQueueProblem =
   | "missing"
   | "refused";
 
-/** The broker of `POSTHORN_QUEUE_URL` cannot be used. The message says why and what to do, without credentials. */
+/**
+ * Thrown if the broker at `POSTHORN_QUEUE_URL` cannot be used. The message says why and what to do, without
+ * credentials.
+ */
 export class WorkQueueSetupError extends Error {
   override readonly name = "WorkQueueSetupError";
   readonly problem: WorkQueueProblem;
@@ -123,7 +126,10 @@ function replyCodeOf(error: unknown): number | null {
   return typeof error.code === "number" ? error.code : null;
 }
 
-/** Whether the system refused the socket because of a missing address, exhausted file handles, or a firewall. */
+/**
+ * Whether the operating system refused the socket, for example because of a missing local address, exhausted file
+ * descriptors or a firewall.
+ */
 function isSocketRefused(error: unknown): boolean {
   return error instanceof Error && "syscall" in error && error.syscall === "connect";
 }

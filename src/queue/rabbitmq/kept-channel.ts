@@ -9,7 +9,7 @@ export interface KeptChannelOptions<Kind extends Channel> {
   /** For log lines. */
   readonly name: string;
   readonly open: (connection: ChannelModel) => Promise<Kind>;
-  /** Declares, binds and consumes. The channel counts as open afterwards. */
+  /** Declares and binds queues and starts consumers. The channel counts as open afterwards. */
   readonly setUp: (channel: Kind) => Promise<void>;
   readonly clock: Clock;
   readonly random: Pick<Random, "uniform">;
@@ -57,12 +57,18 @@ export class KeptChannel<Kind extends Channel> {
     return this.#latest === channel;
   }
 
-  /** Whether the channel should be ready but is not, and not only because it was just requested. */
+  /**
+   * Whether the channel is not ready because attempts to open it failed, rather than because the first attempt is in
+   * progress.
+   */
   get isTroubled(): boolean {
     return !this.#isReady && this.#backoff.failures > 0;
   }
 
-  /** Resolves after the first attempt, even if that attempt failed and more will follow. */
+  /**
+   * Opens the channel on a connection. Resolves after the first attempt, even if that attempt failed and more will
+   * follow.
+   */
   attach(connection: ChannelModel): Promise<void> {
     this.detach();
     this.#connection = connection;
@@ -110,7 +116,7 @@ export class KeptChannel<Kind extends Channel> {
       if (this.#latest !== channel) throw new Error(reason);
       this.#isReady = true;
     } catch (error) {
-      // If the connection is lost or the channel is already closed, another path starts the next attempt.
+      // If the connection is lost or the channel is already closed, another code path starts the next attempt.
       if (this.#connection !== connection) return;
       const reason = messageOf(error);
       const failures = this.#backoff.failures;
@@ -125,7 +131,7 @@ export class KeptChannel<Kind extends Channel> {
     const wasReady = this.#isReady;
     this.#latest = null;
     this.#isReady = false;
-    // An attempt in progress fails on its own.
+    // If the channel was still being set up, that attempt fails and starts the next one.
     if (!wasReady) return;
     const { name, clock, log } = this.#options;
     const connection = this.#connection;

@@ -22,13 +22,15 @@ export interface RabbitMqQueueOptions {
   readonly connectTimeoutMs?: number;
   /** Maximum number of messages in flight. A single call with more messages is always refused. */
   readonly unconfirmedMax?: number;
-  /** Limit on hints in hand, per priority. */
+  /** Maximum number of unacknowledged hints, per priority. */
   readonly prefetch?: Readonly<Record<Priority, number>>;
 }
 
 /** Long enough for name resolution, TLS and a login on a distant broker. */
 const connectTimeoutMsDefault = 6_000;
-/** Together with the connect timeout less than ten seconds, so that the operator sees a failed start quickly. */
+/**
+ * Together with the connect timeout, this stays below ten seconds, so that the operator sees a failed start quickly.
+ */
 const setupMsMax = 3_000;
 /**
  * At a few hundred bytes each, this limits memory to a few megabytes while the broker is slow. Beyond the limit,
@@ -37,8 +39,8 @@ const setupMsMax = 3_000;
 const unconfirmedMaxDefault = 5_000;
 /**
  * Each limit is twice the next lower one. If hints wait in all three queues, a worker handles them in this ratio: high
- * overtakes, and low never starves (WDS-177). A hint is in hand only for one or two statements, and other workers
- * cannot see it during that time.
+ * priority overtakes, and low priority never starves (WDS-177). A worker holds a hint only for one or two statements,
+ * and other workers cannot see it during that time.
  */
 const prefetchDefault: Readonly<Record<Priority, number>> = { high: 32, normal: 16, low: 8 };
 

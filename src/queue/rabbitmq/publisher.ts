@@ -12,7 +12,10 @@ import type { Topology } from "./topology.ts";
 
 interface InFlightOptions {
   readonly clock: Clock;
-  /** Called when a message sent at `since` (monotonic ms) is not confirmed. Called again while it stays unconfirmed. */
+  /**
+   * Called when a message sent at `since` (monotonic ms) is not confirmed in time. Called again while it stays
+   * unconfirmed.
+   */
   readonly unanswered: (since: number) => void;
 }
 
@@ -47,7 +50,7 @@ export class InFlight {
     return (isTaken) => this.#settle(message, isTaken);
   }
 
-  /** Restarts the time limit: until now there was a reason for missing confirmations. */
+  /** Restarts the time limit. Called when the broker had a reason not to confirm messages until now. */
   excuse(): void {
     this.#excusedAt = this.#options.clock.monotonicMs();
   }
@@ -151,7 +154,7 @@ interface PublisherOptions {
   readonly log: Logger;
 }
 
-/** Maximum length of an unreadable message that is stored. */
+/** Maximum number of bytes of an unreadable message to store. */
 const parkedBytesMax = 65_536;
 const contentType = "application/json";
 
@@ -334,7 +337,10 @@ export class Publisher {
     }
   }
 
-  /** A queue may have no leader: it accepts messages without confirming them, and callers would wait. */
+  /**
+   * Replaces the channel if messages stay unconfirmed although the broker does not block publishing. The queue may have
+   * no leader: it then accepts messages without confirming them, and callers would wait.
+   */
   #giveUp(since: number): void {
     if (this.#session?.isBlocked === true) return;
     this.#kept.giveUp("messages are not confirmed", since);
@@ -346,7 +352,7 @@ export class Publisher {
     return `${this.#origin}-${this.#sequence}`;
   }
 
-  /** No queue took the message. The broker confirms it nevertheless. */
+  /** Handles a message that the broker could not route to a queue. The broker confirms such messages nevertheless. */
   #returned(message: Message): void {
     const { topology, counters, log } = this.#options;
     const { exchange, routingKey } = message.fields;

@@ -27,7 +27,8 @@ export async function readDepth(connection: ChannelModel, topology: Topology): P
     try {
       waiting.push(...(await countPool(connection, topology, pool)));
     } catch (error) {
-      // Skip a pool whose queues are not ours: none of our hints wait there, and the reannouncer needs the other pools.
+      // Skip a pool whose queues are not ours: none of our hints wait there, and the reannouncer needs the counts of
+      // the other pools.
       if (!isProblem(error, "mismatch", "no_permission")) throw error;
     }
   }
@@ -171,7 +172,7 @@ interface RabbitMqStatus extends Readonly<QueueCounters> {
   readonly underWay: number;
 }
 
-/** The work queue, with additions to the port. */
+/** The work queue port, with additions that are specific to RabbitMQ. */
 export interface RabbitMqQueue extends WorkQueue {
   readonly status: RabbitMqStatus;
 }
@@ -211,7 +212,7 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
   readonly #publisher: Publisher;
   readonly #listener: Listener;
   readonly #connection: Connection<Session>;
-  /** The connection to consume from, or null without a connection. */
+  /** The receiving connection; null while disconnected. */
   #receiving: ChannelModel | null = null;
   #work: WorkConsumer | null = null;
   #consumer: Consumer | null = null;
@@ -316,7 +317,8 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
   }
 
   async #up(session: Session): Promise<void> {
-    // Declare over the receiving connection: the broker does not read the other one while it is blocked.
+    // Declare over the receiving connection, because the broker does not read from the sending connection while it
+    // blocks publishing.
     this.#settings.topology.attach(session.receiving);
     await this.#publisher.attach(session);
     this.#receiving = session.receiving;

@@ -40,7 +40,7 @@ export function parseAddress(url: string): Address {
       `the address of RabbitMQ is not a URL like ${example}, with special characters of the password percent-encoded`,
     );
   }
-  // User and password end at the first / ? or #. What follows would be displayed as host and virtual host.
+  // User and password end at the first / ? or #. The remaining characters would be displayed as host and virtual host.
   if (parsed.hash !== "" || /@/.test(parsed.pathname + parsed.search)) {
     throw invalid(
       "the address of RabbitMQ has a misplaced @ or #: write special characters of user, password and " +
@@ -217,7 +217,8 @@ async function connectBoth(options: SessionOptions, sockets: Sockets): Promise<C
     return connection;
   };
   const both = Promise.all([connect("sending"), connect("receiving")]);
-  // When the time is up, the sockets are closed. Ignore the failures of connections still being opened.
+  // After the timeout, the sockets are closed. Ignore the resulting failures of connections that are still being
+  // opened.
   both.catch(() => undefined);
   const connected = await withDeadline(both, { timeoutMs: connectTimeoutMs, clock });
   if (connected === null) throw new ConnectTimeout("no response in time");

@@ -8,8 +8,8 @@ import { declareError } from "./errors.ts";
 import { closeQuietly } from "./kept-channel.ts";
 
 /**
- * Maximum number of hints in one queue of a pool. Further hints are refused, so that a pool without workers cannot fill
- * the broker: the reannouncer announces the same lanes repeatedly.
+ * Maximum number of hints in one queue of a pool. Further hints are refused. Otherwise a pool without workers would
+ * fill the broker, because the reannouncer announces the same lanes repeatedly.
  */
 const noticesMax = 100_000;
 /**
@@ -21,16 +21,19 @@ const deliveriesMax = 10;
 const parkedMax = 10_000;
 const parkedBytesMax = 67_108_864;
 /**
- * Parked hints are kept for inspection, which may count as a delivery. Later versions of RabbitMQ default to a limit of
- * 20.
+ * Delivery limit of the parked queue. Inspecting a parked hint may count as a delivery, and later versions of RabbitMQ
+ * have a default limit of 20 deliveries.
  */
 const parkedDeliveriesMax = 1_000_000;
-/** Notifications that a worker has not received within this time, or beyond this number, are useless. */
+/**
+ * Limits of the age and number of notifications in a worker's queue. Notifications beyond these limits would be
+ * useless.
+ */
 const notifiedTtlMs = 60_000;
 const notifiedMax = 1_000;
 /**
- * After the queues of a pool could not be declared, hints for it are refused for this long: an operator has to change
- * rights or names.
+ * If the queues of a pool cannot be declared, hints for the pool are refused for this long. An operator has to change
+ * permissions or names.
  */
 const refusedMs = 30_000;
 /** A quorum queue without a majority never responds; electing a leader takes less time. */
@@ -84,7 +87,7 @@ export class Topology {
     return `${this.#options.prefix}.worker.${worker}.${random}`;
   }
 
-  /** The work that a queue serves, if `ensure` was called for it. */
+  /** The pool and the priority that a queue serves; null if `ensure` was not called for the pool. */
   workOf(queue: string): WorkOfQueue | null {
     return this.#workOf.get(queue) ?? null;
   }
@@ -103,7 +106,7 @@ export class Topology {
     return this.#pools.get(pool)?.kind === "declared";
   }
 
-  /** Whether the queues of the pool could recently not be declared. */
+  /** Whether hints for the pool are refused because its queues could not be declared recently. */
   isRefused(pool: string): boolean {
     const state = this.#pools.get(pool);
     return state?.kind === "refused" && state.until > this.#options.clock.monotonicMs();
@@ -160,9 +163,9 @@ export class Topology {
   }
 
   /**
-   * Counts the waiting hints of a pool. Never declares: the broker would reply to a declaration parallel to that of
-   * `ensure` before the queue has a leader, and hints sent then would be lost. Throws, and closes the channel, when a
-   * queue is missing.
+   * Counts the waiting hints of a pool. Never declares queues: if `ensure` is declaring them at the same time, the
+   * broker would reply before the queue has a leader, and hints sent then would be lost. Throws, and closes the
+   * channel, if a queue is missing.
    */
   async countPool(pool: string, channel: Channel): Promise<WorkQueueDepth["waiting"]> {
     const waiting: WorkQueueDepth["waiting"][number][] = [];

@@ -290,7 +290,8 @@ suite("compositions", () => {
     assert.equal(answer.eventType, "push");
     assert.ok(source.forwardHeaders.includes("X-GitHub-Event"));
     const refused = received(source, messageOf(delivery, `${body} `));
-    // The more informative of two failures: the Stripe header is missing, and GitHub's signature does not match.
+    // The reported cause is the more informative of the two: GitHub's signature does not match. For Stripe, only the
+    // header is missing.
     assert.equal(refused.kind === "rejected" && refused.cause, "no_matching_signature");
   });
 

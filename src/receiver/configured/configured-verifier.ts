@@ -34,7 +34,7 @@ function anyOfSources(sources: readonly SourceVerifier[]): SourceVerifier {
   return {
     ...common("any_of", sources, anyOf),
     isUnverified: sources.some(({ isUnverified }) => isUnverified),
-    // It is not known beforehand which of the verifiers accepts.
+    // Any of the verifiers may accept the message, so all of them must vouch for the value.
     vouchesFor: (place) => sources.every((source) => source.vouchesFor(place)),
     receive: (message, now) => firstAccepted(sources, (source) => source.receive(message, now)),
   };
@@ -145,7 +145,10 @@ function kindOf(preset: PresetDescription): ProviderKind {
   };
 }
 
-/** Unreachable while the table and the functions list the same providers; refuses in any case. */
+/**
+ * Returned for a provider without a verifier. This cannot happen while the table and the functions list the same
+ * providers.
+ */
 const refusal = {
   kind: "rejected",
   cause: "unknown_key",
@@ -275,7 +278,7 @@ export function withSecrets(configuration: unknown, replace: (secret: string) =>
 const secretLengthMin = 8;
 
 /**
- * Secrets that are too short for new configurations. Verifiers still accept them, so that existing sources keep
+ * Reports secrets that are too short for new configurations. Verifiers still accept them, so that existing sources keep
  * working.
  */
 export function weakSecretProblems(configuration: unknown, at = ""): readonly ConfigurationProblem[] {

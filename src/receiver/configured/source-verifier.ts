@@ -34,9 +34,9 @@ export type Received =
 export interface SourceVerifier {
   /** `type` of the configuration. */
   readonly type: string;
-  /** Includes GET if the provider checks the address with GET. */
+  /** Includes GET if the provider checks the URL with GET. */
   readonly methods: readonly ("GET" | "POST")[];
-  /** Unauthenticated address checks of the provider. */
+  /** Unauthenticated requests with which the provider checks the URL. */
   readonly probes: readonly SourceProbe[];
   /** Headers to forward, in the provider's spelling. */
   readonly forwardHeaders: readonly string[];
@@ -137,7 +137,7 @@ function isCovered(source: ValueSource, covers: "request" | readonly string[]): 
   return covers.includes("@target-uri") || covers.includes("@query");
 }
 
-/** Answers the challenges with which providers check an address. They are not events, so they are not stored. */
+/** Answers the challenges with which providers check a URL. They are not events, so they are not stored. */
 
 export interface ChallengeAnswer {
   readonly status: 200 | 204;
@@ -156,8 +156,8 @@ export interface ChallengeKeys {
 /** Excludes characters that a browser could interpret as a page. */
 const metaChallenge = /^[\w.~+/=-]{1,512}$/;
 /**
- * The response is a signature with the key that also signs messages, and anyone may request it. An accepted token
- * cannot be the body of a message, because a body begins with a brace.
+ * Anyone can request this response, which is a signature with the key that also signs messages. The accepted tokens
+ * must therefore not be valid message bodies; a body begins with a brace.
  */
 const crcToken = /^[\w.~+/=-]{1,256}$/;
 
@@ -166,7 +166,7 @@ function isAskedByGet(name: ChallengeName): boolean {
   return name === "meta" || name === "x";
 }
 
-/** For GET requests, all of which are challenges if they are valid. */
+/** Answers a GET request. Every valid GET request is a challenge. */
 function answerGet(
   crypto: ReceiverCrypto,
   name: ChallengeName,
@@ -206,7 +206,7 @@ function answerX(
   );
 }
 
-/** For verified messages; returns null if the message is not a challenge. */
+/** Answers a challenge in a verified message; returns null if the message is not a challenge. */
 function answerPost(
   crypto: ReceiverCrypto,
   name: ChallengeName,

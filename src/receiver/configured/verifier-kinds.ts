@@ -224,8 +224,8 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
 };
 
 /**
- * Accepts every sender that has the address. It must be configured explicitly, and `isUnverified` reports it wherever
- * the source is listed.
+ * Accepts every sender that has the URL. It must be configured explicitly, and `isUnverified` reports it wherever the
+ * source is listed.
  */
 const unverified: MessageVerifier = {
   verify: () => ({

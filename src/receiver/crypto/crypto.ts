@@ -11,7 +11,10 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-/** Returns the same bytes. They are copied only if threads share their memory, which WebCrypto refuses. */
+/**
+ * Returns the bytes. Copies them only if their memory is shared between threads, because WebCrypto refuses shared
+ * memory.
+ */
 export function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes.buffer instanceof ArrayBuffer ? (bytes as Uint8Array<ArrayBuffer>) : Uint8Array.from(bytes);
 }

@@ -1,6 +1,6 @@
 /**
- * The kit's cryptography based on WebCrypto, which browsers, edge runtimes, Deno, Bun and Node provide and whose results
- * are promises; and the choice between it and `node:crypto`.
+ * The kit's cryptography based on WebCrypto, and the choice between it and `node:crypto`. Browsers, edge runtimes,
+ * Deno, Bun and Node provide WebCrypto, whose results are promises.
  */
 import { ReceiverError } from "../receiver-error.ts";
 import { cached, concat, ownBytes, type ReceiverCrypto } from "./crypto.ts";
@@ -10,7 +10,7 @@ import { createNodeCrypto, type NodeCrypto } from "./crypto-node.ts";
 const scalarBytes = 32;
 
 /**
- * Converts an ECDSA signature over P-256 from DER, `SEQUENCE { INTEGER r, INTEGER s }`, to two times 32 bytes, as
+ * Converts an ECDSA signature over P-256 from DER, `SEQUENCE { INTEGER r, INTEGER s }`, to two 32-byte numbers, as
  * WebCrypto expects. Null if it is not DER; such a signature is never valid.
  */
 export function p1363FromDer(der: Uint8Array): Uint8Array<ArrayBuffer> | null {

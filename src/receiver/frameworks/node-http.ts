@@ -16,7 +16,8 @@ export function nodeHttpListener(
 ): (request: NodeRequest, response: NodeResponse & { destroy(): unknown }) => void {
   return (request, response) => {
     if (request.readableDidRead === true) {
-      // Not thrown, because no code would catch it, and an attacker may choose a type that a parser accepts.
+      // Respond instead of throwing: no code would catch the error, and an attacker can cause it by choosing a type
+      // that a parser accepts.
       writeAnswer(response, receiver.refuse(alreadyParsed("The application", remedy)));
       return;
     }

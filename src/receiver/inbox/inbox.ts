@@ -74,8 +74,8 @@ interface ParkedMessage {
 export interface InboxOptions {
   readonly store: InboxStore;
   /**
-   * Processes one message. Throwing means that it is retried later. A ReceiverError `invalid_message` means that it is
-   * never retried, and so does a response from 400 to 499 other than 409 and 429.
+   * Processes one message. If it throws, the message is retried later. A message is never retried after a ReceiverError
+   * `invalid_message`, or after a response from 400 to 499 other than 409 and 429.
    */
   readonly handler: MessageHandler;
   /** Maximum number of concurrent handlers; defaults to 4. */
@@ -106,7 +106,7 @@ export interface InboxOptions {
   readonly random?: () => number;
 }
 
-/** Maximum characters of an error stored with its message. */
+/** Maximum number of characters of an error that are stored with its message. */
 const errorLengthMax = 500;
 
 export function createInbox(options: InboxOptions): Inbox {

@@ -68,8 +68,8 @@ function malformed(detail: string): ReceiverError {
 }
 
 /**
- * The identities under which a message is recorded. Values that the verifier vouches for always count, whether or not
- * there is another key. Empty if the message has none.
+ * The identities under which a message is recorded; empty if it has none. Values that the verifier vouches for are
+ * always included, in addition to any other key.
  */
 export function identitiesOf(
   key: string | null,

@@ -55,12 +55,12 @@ export type Verification =
       readonly producer: string;
       /** `Webhook-ID` or the provider's message id; null if the scheme does not sign an id. */
       readonly messageId: string | null;
-      /** Signed time in Unix seconds; null if the scheme does not sign a time. */
+      /** Signed timestamp in Unix seconds; null if the scheme does not sign one. */
       readonly timestampSeconds: number | null;
       /**
-       * For schemes that sign a time, if a message has no signed id: a value that a replayed message cannot change,
-       * such as a digest of all signed content. Two messages with the same value are the same message, regardless of
-       * their headers.
+       * For schemes that sign a timestamp, if a message has no signed id: a value that a replayed message cannot
+       * change, such as a digest of all signed content. Two messages with the same value are the same message,
+       * regardless of their headers.
        */
       readonly replayId?: string | undefined;
       /**
@@ -77,7 +77,7 @@ export interface MessageVerifier {
   verify(message: ReceivedMessage, now: VerificationTime): Verification | Promise<Verification>;
 }
 
-/** When a message is verified. */
+/** The time at which a message is verified. */
 export interface VerificationTime {
   readonly nowSeconds: number;
 }
@@ -120,7 +120,7 @@ export interface VerifiedMessage<Transaction = undefined> {
   readonly producer: string;
   /** The sender's id of the message, if the scheme signs one. */
   readonly messageId: string | null;
-  /** Signed time, Unix seconds. */
+  /** Signed timestamp in Unix seconds. */
   readonly timestampSeconds: number | null;
   /** The key shared by repeated messages; null without a key or without deduplication. */
   readonly key: string | null;
@@ -143,7 +143,7 @@ export type AcceptedVerification = Extract<Verification, { readonly kind: "verif
 /** The storable data of a {@link VerifiedMessage}, from which it can be recreated. */
 export type MessageFacts = Omit<VerifiedMessage, "text" | "json" | "signal" | "transaction">;
 
-/** Adds the functions and the context that a handler needs. */
+/** Creates the message that a handler gets, by adding functions and context to the stored data. */
 export function verifiedMessage<Transaction>(
   facts: MessageFacts,
   signal: AbortSignal,

@@ -42,7 +42,7 @@ const nothing = new Uint8Array();
 function withChunk(kept: Uint8Array, chunk: Uint8Array, bytes: number): Uint8Array {
   const end = bytes - chunk.byteLength;
   if (end === 0) return chunk;
-  // The first chunk is not our own memory; it has no spare capacity, so it is never written to.
+  // The first chunk may belong to a shared buffer and has no spare capacity, so it is never written to.
   const isRoomy = kept.byteLength >= bytes;
   const roomy = isRoomy ? kept : new Uint8Array(2 * bytes);
   if (!isRoomy) roomy.set(kept.subarray(0, end));

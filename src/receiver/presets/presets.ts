@@ -6,22 +6,25 @@ import type { ValueSource } from "./value-source.ts";
 
 type ProviderName = Exclude<keyof Providers, "zoomUrlValidation">;
 
-/** How the provider checks an address. `meta` and `x` use GET, the others use a signed POST. */
+/** How the provider verifies ownership of a URL. `meta` and `x` use GET, the others use a signed POST. */
 export type ChallengeName = "discord" | "meta" | "slack" | "x" | "zoom";
 
 export interface Preset {
-  /** Location of a message id that repeats share; empty if the provider has none. */
+  /** Location of a message id that stays the same when the message is sent again; empty if the provider has none. */
   readonly key: readonly ValueSource[];
   /** Location of the event type; the first location that exists is used. */
   readonly eventType: readonly ValueSource[];
-  /** Headers to forward to the program that processes the message; in the preset table, including the proof headers. */
+  /**
+   * Headers to forward to the program that processes the message. In the preset table, this list includes the proof
+   * headers.
+   */
   readonly forwardHeaders: readonly string[];
   readonly challenge: ChallengeName | null;
-  /** Unauthenticated address checks that are answered with success; none if omitted. */
+  /** Unauthenticated checks of the URL that are answered with success; none if omitted. */
   readonly probes?: readonly SourceProbe[];
   /**
-   * Steps at the provider, in order, as sentences. `{url}` is replaced by the address of the endpoint, and `{secret}`
-   * marks where the secret is entered.
+   * Steps at the provider, in order, as sentences. `{url}` is replaced by the URL of the endpoint, and `{secret}` marks
+   * where the secret is entered.
    */
   readonly steps: readonly string[];
   /** Peculiarities, such as a body that is only partly signed. */
@@ -453,8 +456,8 @@ function withPreset({ key, ...description }: ProviderDescription): PresetDescrip
 }
 
 /**
- * The provider's proof headers, so that its own library can verify messages behind a gateway, too. Standard Webhooks
- * headers are left out, because each hop has its own.
+ * The headers with which a provider proves that a message is authentic. Forwarding them lets the provider's own library
+ * verify messages behind a gateway, too. Standard Webhooks headers are left out, because each hop has its own.
  */
 function proofs({ headers }: Pick<ProviderDescription, "headers">): readonly string[] {
   return headers.filter((name) => !name.startsWith("webhook-"));

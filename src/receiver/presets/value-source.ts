@@ -14,8 +14,8 @@ export type ValueSource =
 const lengthMax = 255;
 
 /**
- * Reads values of one message. The body is parsed no more than once, so pass authentic bytes. `parsedBody` replaces the
- * parsing if the caller has already parsed the body with {@link readJsonBody}.
+ * Reads values of one message. Only pass authentic bytes, because the body may be parsed, at most once per message. If
+ * the caller has already parsed the body with {@link readJsonBody}, `parsedBody` provides the result.
  */
 export function valueReader(
   message: ReceivedMessage,
@@ -59,9 +59,9 @@ export function memberAt(value: unknown, pointer: string): unknown {
 }
 
 /**
- * Parses a body for everything that reads it: UTF-8 regardless of the media type (RFC 8259, section 8.1), without a
- * byte order mark. If a member is repeated, the last one wins; numbers are compared with all their digits. Returns
- * undefined for a body that is not JSON.
+ * Parses a body as JSON in UTF-8, regardless of its media type (RFC 8259, section 8.1), and ignores a byte order mark.
+ * If a member is repeated, the last one wins; numbers are compared with all their digits. Returns undefined for a body
+ * that is not JSON.
  */
 export function readJsonBody(body: Uint8Array): unknown {
   try {

@@ -4,16 +4,16 @@ import { andThen, type MaybePromise, type ReceiverCrypto, whenAll } from "../cry
 import type { MessageVerifier, ReceivedMessage, Verification, VerificationTime } from "../message/message.ts";
 import { isRejected, type Rejected, rejected, replayIdOf } from "./reading.ts";
 
-/** What a message claims before it is verified. */
+/** Data that a message claims before it is verified. */
 export interface Claim {
   /**
-   * The content that must have been signed, in pieces. There are several contents if the provider has more than one
-   * spelling of an address.
+   * The signed content, in pieces. Lists several alternatives if the provider may have signed different spellings of
+   * the URL.
    */
   readonly contents: readonly (readonly Uint8Array[])[];
-  /** One of these must match one of the contents under one of the keys. */
+  /** At least one of these signatures must match one of the contents under one of the keys. */
   readonly signatures: readonly Uint8Array[];
-  /** Already checked; null if the headers contain no signed time. */
+  /** The signed timestamp, which was already checked; null if the headers do not contain one. */
   readonly timestampSeconds: number | null;
 }
 
@@ -28,7 +28,7 @@ export interface ClaimScheme {
   messageIdOf(message: ReceivedMessage): string | null;
   /** The message id is in an unsigned header. */
   readonly isMessageIdUnsigned: boolean;
-  /** For a provider whose signed time is inside the body. Called only with authentic bytes. */
+  /** For a provider whose signed timestamp is inside the body. Called only with authentic bytes. */
   bodyTimeOf?(message: ReceivedMessage, now: VerificationTime): number | Rejected;
 }
 
@@ -46,7 +46,7 @@ export function createClaimVerifier(crypto: ReceiverCrypto, scheme: ClaimScheme)
         const verified = { kind: "verified", scheme: name, producer, messageId, timestampSeconds } as const;
         const [signed] = claim.contents;
         const isIdSigned = messageId !== null && !scheme.isMessageIdUnsigned;
-        // Without a signed time, two different messages may have identical bytes.
+        // Without a signed timestamp, two different messages may have identical bytes.
         if (isIdSigned || timestampSeconds === null || signed === undefined) return verified;
         return andThen(replayIdOf(crypto, signed), (replayId) => ({ ...verified, replayId }));
       });

@@ -1,12 +1,12 @@
 /**
- * Providers that sign their address and the parameters of a form.
+ * Providers that sign the URL of the webhook and the parameters of a form.
  *
- * Twilio: `X-Twilio-Signature`, HMAC-SHA1 in base64 with the account's auth token, over the address as Twilio called it
+ * Twilio: `X-Twilio-Signature`, HMAC-SHA1 in base64 with the account's auth token, over the URL as Twilio called it
  * and, for forms, all parameters sorted by name, with names and values concatenated. For other bodies, the signed query
- * contains their SHA-256 (`bodySHA256`). No time is signed.
+ * contains their SHA-256 (`bodySHA256`). No timestamp is signed.
  *
- * Mandrill: `X-Mandrill-Signature`, HMAC-SHA1 in base64 over the address as entered there and all parameters of the
- * form, sorted and concatenated in the same way. No time is signed.
+ * Mandrill: `X-Mandrill-Signature`, HMAC-SHA1 in base64 over the URL as entered there and all parameters of the form,
+ * sorted and concatenated in the same way. No timestamp is signed.
  *
  * The form must be parsed before anything is verified, because the signature covers its parameters. Parsing is bounded
  * here (bytes, parameters) and uses the platform's parser.
@@ -43,8 +43,8 @@ const mandrillParametersMax = 100;
 const bodyDigestStart = "bodySHA256=";
 
 /**
- * `secrets` are the auth tokens. `publicUrl` is the address entered at Twilio, including its query, so that a signature
- * for a different address of the account is not valid here. Twilio adds only `bodySHA256` to the query.
+ * `secrets` are the auth tokens. `publicUrl` is the URL entered at Twilio, including its query, so that a signature for
+ * a different URL of the account is not valid here. Twilio adds only `bodySHA256` to the query.
  */
 export interface TwilioOptions extends SecretOptions, PublicUrlOptions, UnsignedIdOptions {}
 
@@ -144,7 +144,7 @@ function withBodyChecked(crypto: ReceiverCrypto, message: ReceivedMessage, resul
   );
 }
 
-/** Twilio signs some addresses with the standard port and some without. No other part of the address may differ. */
+/** Twilio signs some URLs with the standard port and some without. No other part of the URL may differ. */
 function withPort(url: string): string {
   const [, scheme = "", authority = "", rest = ""] = /^(https?:\/\/)([^/]*)(.*)$/i.exec(url) ?? [];
   if (/:\d+$/.test(authority)) return url;
@@ -155,7 +155,7 @@ function withoutPort(url: string): string {
   return url.replace(/^(https?:\/\/[^/]*?):\d+(?=\/|$)/i, "$1");
 }
 
-/** `secrets` are the keys of the webhook; `publicUrl` is the webhook's address exactly as entered at Mandrill. */
+/** `secrets` are the keys of the webhook; `publicUrl` is the webhook's URL exactly as entered at Mandrill. */
 export interface MandrillOptions extends SecretOptions, PublicUrlOptions {}
 
 export function createMandrillVerifier(crypto: ReceiverCrypto, options: MandrillOptions): MessageVerifier {

@@ -114,7 +114,7 @@ export function bindProviders(crypto: ReceiverCrypto) {
     x: verifier<XOptions>("x"),
     zendesk: verifier<ZendeskOptions>("zendesk"),
     zoom: verifier<ZoomOptions>("zoom"),
-    /** The JSON that proves an address to Zoom, or null; for the body of a verified message. */
+    /** Returns the JSON that proves ownership of a URL to Zoom, or null. Only pass the body of a verified message. */
     zoomUrlValidation: (input: { readonly secret: string; readonly body: Uint8Array }) =>
       zoomUrlValidation(crypto, input.secret, input.body),
   };

@@ -3,8 +3,8 @@ import { misconfigured } from "../receiver-error.ts";
 import { fieldOf, hexOf, utf8 } from "./reading.ts";
 
 /**
- * Validates the options of a provider once. Mistakes here are bugs of the application and throw at startup; afterwards,
- * input from an attacker never causes an exception. Messages never contain any part of a key.
+ * Validates the options of a provider once. Invalid options are bugs in the application and throw at startup;
+ * afterwards, input from an attacker never causes an exception. Messages never contain any part of a key.
  */
 
 interface NamedOptions {
@@ -25,15 +25,20 @@ export interface PublicKeyOptions extends NamedOptions {
   readonly publicKeys: string | readonly string[];
 }
 
-/** For providers that sign a time. */
+/** For providers that sign a timestamp. */
 export interface ToleranceOptions {
-  /** Maximum difference from the signed time in either direction, in seconds, inclusive; defaults to 300. */
+  /**
+   * Maximum difference between the signed timestamp and now in either direction, in seconds, inclusive; defaults to
+   * 300.
+   */
   readonly toleranceSeconds?: number | undefined;
 }
 
-/** For providers that sign the address. */
+/** For providers that sign the URL. */
 export interface PublicUrlOptions {
-  /** The address as entered at the provider, with scheme and host, which a request behind a proxy does not contain. */
+  /**
+   * The URL as entered at the provider. It includes scheme and host, which a request behind a proxy does not contain.
+   */
   readonly publicUrl: string;
 }
 
@@ -88,15 +93,15 @@ export function publicUrlOf({ publicUrl }: PublicUrlOptions): string {
   throw misconfigured("publicUrl must be the whole address, such as https://example.com/hooks");
 }
 
-// Challenges with which providers check an address. Use them only for bodies of verified messages, because all of these
+// Challenges with which providers check a URL. Use them only for bodies of verified messages, because all of these
 // functions parse the body.
 
 const challengeLengthMax = 1_024;
 const plainTokenLengthMax = 1_024;
 
 /**
- * The response when Discord checks the address, otherwise null: an interaction of type 1 expects `{"type":1}`, a
- * webhook event of type 0 an empty 204. Only pass the body of a verified message.
+ * The response when Discord checks the URL, otherwise null: an interaction of type 1 expects `{"type":1}`, a webhook
+ * event of type 0 an empty 204. Only pass the body of a verified message.
  */
 export function discordPing(body: Uint8Array): { readonly status: 200 | 204; readonly json: string } | null {
   const type = fieldOf(body, "type");
@@ -105,8 +110,8 @@ export function discordPing(body: Uint8Array): { readonly status: 200 | 204; rea
 }
 
 /**
- * The string to return (status 200, `text/plain`) when Slack checks the address of an app, otherwise null. Only pass
- * the body of a verified message.
+ * The string to return (status 200, `text/plain`) when Slack checks the URL of an app, otherwise null. Only pass the
+ * body of a verified message.
  */
 export function slackChallenge(body: Uint8Array): string | null {
   if (fieldOf(body, "type") !== "url_verification") return null;
@@ -115,8 +120,8 @@ export function slackChallenge(body: Uint8Array): string | null {
 }
 
 /**
- * The JSON to return (status 200, `application/json`) when Zoom validates the address, otherwise null. `secret` is the
- * one that Zoom currently uses. Only pass the body of a verified message, because the function hashes its input.
+ * The JSON to return (status 200, `application/json`) when Zoom validates the URL, otherwise null. `secret` is the one
+ * that Zoom currently uses. Only pass the body of a verified message, because the function hashes its input.
  */
 export function zoomUrlValidation(
   crypto: ReceiverCrypto,

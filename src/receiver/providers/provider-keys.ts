@@ -1,4 +1,4 @@
-/** Keys that need decoding. All functions throw ReceiverError `misconfigured`, never with a part of the key. */
+/** Decodes keys. All functions throw ReceiverError `misconfigured`, whose message never contains part of a key. */
 import { decodeBase64 } from "../../domain/base64.ts";
 import { base64Bytes, hexBytes } from "./reading.ts";
 import { misconfigured } from "../receiver-error.ts";

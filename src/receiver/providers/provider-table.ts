@@ -3,7 +3,7 @@
  * scheme-verifier.ts. The others have separate verifiers:
  *
  *   body-signatures.ts   Adyen and Mailgun, whose signature is a member of the body
- *   form-signatures.ts   Twilio and Mandrill, which sign the address and the parameters of a form
+ *   form-signatures.ts   Twilio and Mandrill, which sign the URL and the parameters of a form
  *   sent-secrets.ts      Mailchimp and Microsoft Graph, which send a secret instead of a signature; GitLab, which does
  *                        either
  */
@@ -145,7 +145,8 @@ const schemes = {
   linear: {
     title: "Linear",
     algorithm: "HMAC-SHA256",
-    // Linear-Timestamp is not signed and is ignored. The time comes from the body, after the signature was verified.
+    // Linear-Timestamp is not signed and is ignored. The timestamp comes from the body, after the signature was
+    // verified.
     headers: { signature: "Linear-Signature" },
     signature: { encoding: "hex", bytes: 32 },
     signed: "{body}",
@@ -199,7 +200,7 @@ const schemes = {
       signature: "X-Twilio-Email-Event-Webhook-Signature",
       timestamp: "X-Twilio-Email-Event-Webhook-Timestamp",
     },
-    // Two integers of up to 33 bytes each, and their frame.
+    // The DER encoding of two integers of up to 33 bytes each.
     signature: { encoding: "DER in base64", bytes: 72 },
     signed: "{timestamp}{body}",
     keys: { option: "publicKeys", keyOf: sendgridKey },

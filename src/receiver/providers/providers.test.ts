@@ -69,8 +69,8 @@ for (const sender of senders) {
       const message = messageFrom(sender);
       const { replayId, ...answer } = answerOf(sender, message) as Accepted;
       assert.deepEqual(answer, expected);
-      // A replay within the tolerance must be distinguishable from a new message, so a message without an ID gets a
-      // replay ID.
+      // Receivers must be able to tell a replay within the tolerance from a new message. A message without an ID
+      // therefore gets a replay ID.
       assert.equal(replayId !== undefined, sender.isTimed && sender.messageId === null);
       const later = sender.verifier(webProviders, [0]).verify(message, now);
       assert.ok(later instanceof Promise);

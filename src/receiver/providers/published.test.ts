@@ -108,7 +108,7 @@ suite("Twilio's notations", () => {
       publicUrl: "https://example.com/sms",
       url: "/sms",
       form: "Body=Z%C3%BCrich+%F0%9F%8E%B7",
-      // The signed address includes port 443.
+      // The signed URL includes port 443.
       signature: "Ui16ohj0UPYWloorxe5Hv/zpx4U=",
     },
     {
@@ -144,7 +144,7 @@ suite("Twilio's notations", () => {
   });
 
   test("a body that the signature does not cover is rejected", () => {
-    // The signature of an address without parameters. Anyone who observes one such message has it.
+    // The signature of a URL without parameters. Anyone who observes one such message has it.
     const verifier = providers.twilio({ secrets: "12345", publicUrl: "http://example.com:8080/sms" });
     const signature = { "X-Twilio-Signature": "3wNxw5b/A1F1l0ovt5GPjBq3YXQ=" };
     const form = { ...signature, "Content-Type": "application/x-www-form-urlencoded" };

@@ -39,9 +39,9 @@ export function hexOf(bytes: Uint8Array): string {
 }
 
 /**
- * A value that a replayed message cannot change: a digest of all signed content, including the time. The signature is
- * not suitable, because some signatures can be written in several ways, and an attacker may omit one of several valid
- * ones.
+ * A value that a replayed message cannot change: a digest of all signed content, including the timestamp. The signature
+ * is not suitable, because some signatures can be written in several ways, and an attacker may omit one of several
+ * valid ones.
  */
 export function replayIdOf(crypto: ReceiverCrypto, signed: readonly Uint8Array[]): MaybePromise<string> {
   return andThen(crypto.digest("sha256", concat(signed)), hexOf);
@@ -51,7 +51,7 @@ export function replayIdOf(crypto: ReceiverCrypto, signed: readonly Uint8Array[]
 
 export type Rejected = Extract<Verification, { kind: "rejected" }>;
 
-/** No header of a provider is nearly as long; longer headers are refused. */
+/** Much longer than the headers of any provider; longer headers are refused. */
 const headerLengthMax = 4_096;
 /** More signatures than any rotation needs. Bounds the work that an attacker can cause. */
 const entriesMax = 32;
@@ -64,7 +64,7 @@ export function isRejected(value: unknown): value is Rejected {
   return typeof value === "object" && value !== null && "kind" in value && value.kind === "rejected";
 }
 
-/** A required header. */
+/** Reads a required header. Rejects it if it is missing or too long. */
 export function headerOf({ headers }: ReceivedMessage, name: string): string | Rejected {
   const value = headers.get(name)?.trim() ?? "";
   if (value === "") return rejected("missing_header", `${name} is missing`);
@@ -72,7 +72,9 @@ export function headerOf({ headers }: ReceivedMessage, name: string): string | R
   return value;
 }
 
-/** The values after the prefix, of entries that have it: `v1=` in `t=1,v1=aa,v1=bb` gives aa and bb. */
+/**
+ * The values of the entries that begin with the prefix, without the prefix: `v1=` in `t=1,v1=aa,v1=bb` gives aa and bb.
+ */
 export function entriesIn(header: string, separator: string, prefix: string): readonly string[] {
   return header
     .split(separator, entriesMax)
@@ -81,13 +83,13 @@ export function entriesIn(header: string, separator: string, prefix: string): re
     .map((entry) => entry.slice(prefix.length));
 }
 
-/** Formats in which providers write a signed time. */
+/** Formats in which providers write a signed timestamp. */
 export type TimestampForm = "seconds" | "milliseconds" | "iso8601";
 
 const unixTime = /^(?:0|[1-9]\d{0,14})$/;
 const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
 
-/** Parses a signed time and checks its age. Returns whole Unix seconds. */
+/** Parses a signed timestamp and checks its age. Returns whole Unix seconds. */
 export function timestampOf(
   text: string,
   nowSeconds: number,
@@ -147,8 +149,8 @@ export function messageIdFrom(value: unknown): string | null {
   return typeof value === "string" && /^[\x21-\x7e]{1,255}$/.test(value) ? value : null;
 }
 
-// For providers that sign inside the body, which must therefore be parsed before anything is verified. The parsing is
-// bounded here.
+// Parsing for providers whose signature is inside the body, which must be parsed before anything is verified. The
+// parsing is bounded here.
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

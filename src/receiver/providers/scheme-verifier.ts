@@ -46,16 +46,16 @@ export interface ProviderScheme {
     readonly bytes: number;
     /** Precedes each signature. */
     readonly prefix?: string | undefined;
-    /** Separates the entries of a header with several. */
+    /** Separates the entries of a header that contains several. */
     readonly separator?: string | undefined;
-    /** Precedes the time, which is another entry of the same header. */
+    /** Precedes the timestamp, which is another entry of the same header. */
     readonly timestampPrefix?: string | undefined;
   };
   /** In the notation of the provider's documentation, with `{…}` as placeholders. */
   readonly signed: `${string}{body}${string}`;
-  /** The option, and how to convert one of its strings to a key. */
+  /** The option that contains the keys, and how to convert one of its strings to a key. */
   readonly keys: { readonly option: "secrets" | "publicKeys"; readonly keyOf: (text: string) => Uint8Array };
-  /** A field of the signed body that holds the signed time in Unix milliseconds. */
+  /** A field of the signed body that contains the signed timestamp in Unix milliseconds. */
   readonly timestampField?: string;
   /** Location of a signed id: a field of the body, or the header `id`. */
   readonly signedId?: { readonly field: string } | "header" | undefined;
@@ -152,7 +152,7 @@ function moreHeaders({ headers }: ReceivedMessage, scheme: ProviderScheme): read
   return (scheme.moreSignatureHeaders ?? []).flatMap((name) => headers.get(name)?.trim() ?? []);
 }
 
-/** The time in the header of the signatures; null if there is none. */
+/** Reads the timestamp from the signature header; null if the scheme does not put it there. */
 function timeIn(header: string, { headers, signature }: ProviderScheme): string | Rejected | null {
   const { separator = "", timestampPrefix: prefix } = signature;
   if (prefix === undefined) return null;
@@ -189,7 +189,7 @@ interface Inserted {
   readonly method: string;
 }
 
-/** The content that must have been signed, in pieces: the received body, and everything around it as text. */
+/** The signed content, in pieces: the received body, and the text before and after it as bytes. */
 function contentOf(
   signed: ProviderScheme["signed"],
   inserted: Inserted,

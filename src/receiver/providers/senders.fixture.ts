@@ -14,7 +14,7 @@ export interface Draft {
 
 export interface Sender {
   readonly name: string;
-  /** Whether the signature covers a time. */
+  /** Whether the signature covers a timestamp. */
   readonly isTimed: boolean;
   /** A body that contains a signed ID, if the provider has one. */
   readonly body: string;
@@ -45,7 +45,7 @@ const p256Keys = [
   "MEECAQAwEwYHKoZIzj0CAQYIKoZIzj0DAQcEJzAlAgEBBCAFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQ==",
 ].map((key) => createPrivateKey({ key: Buffer.from(key, "base64"), format: "der", type: "pkcs8" }));
 
-/** The public halves in the form in which the provider shows them. */
+/** The public keys, in the format in which the provider shows them. */
 export const discordKeys = ed25519Keys.map((key) =>
   createPublicKey(key).export({ format: "der", type: "spki" }).subarray(-32).toString("hex"),
 );

@@ -4,7 +4,7 @@
  * GitLab: a secret token is sent unchanged in `X-Gitlab-Token`. A signing token (`whsec_…`) signs like Standard
  * Webhooks. Both may be configured while one replaces the other.
  *
- * Mailchimp: in the query of the address. Microsoft Graph: in each notification.
+ * Mailchimp: in the query of the URL. Microsoft Graph: in each notification.
  */
 import { andThen, type MaybePromise, type ReceiverCrypto, whenAll } from "../crypto/crypto.ts";
 import {
@@ -20,7 +20,7 @@ import { schemeOf } from "./provider-table.ts";
 import { isRejected, objectOf, rejected, type Rejected, unprovenBody, utf8 } from "./reading.ts";
 import { createSchemeVerifier } from "./scheme-verifier.ts";
 
-/** `secrets` are strings that you chose for the query of the address, as in `?secret=…`. */
+/** `secrets` are strings that you chose for the query of the URL, as in `?secret=…`. */
 export type MailchimpOptions = SecretOptions;
 /** `secrets` are the `clientState` of the subscriptions. */
 export type MicrosoftGraphOptions = SecretOptions;
@@ -74,7 +74,10 @@ export function createMicrosoftGraphVerifier(
   });
 }
 
-/** Compares under a MAC, so that the duration reveals nothing about the secret. */
+/**
+ * Creates a verifier for a secret that is sent. It compares MACs instead of the secrets, so that the duration reveals
+ * nothing about them.
+ */
 function secretVerifier(
   crypto: ReceiverCrypto,
   name: string,

@@ -1,7 +1,7 @@
 /**
  * Examples that vendors publish for the newer presets, and messages signed by their libraries. DocuSign, Intercom,
- * Mailgun, Meta, Typeform and X publish no signature with a matching key. Zendesk publishes one only for an older order
- * of body and time.
+ * Mailgun, Meta, Typeform and X do not publish a signature together with its key. Zendesk publishes one only for an
+ * older scheme, in which body and timestamp are in a different order.
  */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";

@@ -5,10 +5,10 @@ import { isRejected, type Rejected } from "../providers/reading.ts";
 import { misconfigured } from "../receiver-error.ts";
 
 /**
- * Accepts only messages that every verifier accepts, such as a signature and a bearer token. They run in order, and the
- * first rejection is returned. The first verifier determines the producer; message id and time come from the first
- * verifier that provides them; `scheme` joins all with `+`. Throws ReceiverError `misconfigured` if there is no
- * verifier.
+ * Accepts only messages that every verifier accepts, such as a signature and a bearer token. The verifiers run in
+ * order, and the first rejection is returned. The first verifier determines the producer; message id and timestamp come
+ * from the first verifier that provides them; `scheme` joins the schemes of all verifiers with `+`. Throws
+ * ReceiverError `misconfigured` for an empty list of verifiers.
  */
 export function allOf(verifiers: readonly MessageVerifier[]): MessageVerifier {
   const [first, ...others] = verifiers.length > 0 ? verifiers : [];
@@ -110,10 +110,10 @@ export function firstAccepted<Item, Answer extends { readonly kind: string }>(
 }
 
 /**
- * Accepts messages that at least one verifier accepts; the first that does determines scheme and producer. If none
- * does, the most informative rejection is returned: an altered body rather than another scheme's missing header. Throws
- * ReceiverError `misconfigured` without a verifier, because such a list would accept nothing or, worse,
- * everything.
+ * Accepts messages that at least one verifier accepts. The first verifier that accepts determines scheme and producer.
+ * If every verifier rejects, the most informative rejection is returned: an altered body rather than another scheme's
+ * missing header. Throws ReceiverError `misconfigured` for an empty list of verifiers, because it would accept nothing
+ * or, worse, everything.
  */
 export function anyOf(verifiers: readonly MessageVerifier[]): MessageVerifier {
   // This also detects a single verifier that is not in a list, because it has no length.
@@ -138,8 +138,8 @@ const producersMax = 256;
 const keysMax = 64;
 
 /**
- * All values with their producers, converted by `read`. Throws ReceiverError `misconfigured`, which names the option,
- * if there are none.
+ * All values with their producers, converted by `read`. Without any values, throws ReceiverError `misconfigured`, whose
+ * message names the option.
  */
 export function readByProducer<Value>(
   given: ByProducer,

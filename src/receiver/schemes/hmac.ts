@@ -13,7 +13,7 @@ export interface HmacOptions extends SecretOptions, ToleranceOptions {
   readonly header: string;
   /** Precedes the signature, such as `sha256=`. */
   readonly prefix?: string | undefined;
-  /** Separates the entries of a header with several, such as `,` in `t=1,v1=ab`. */
+  /** Separates the entries of a header that contains several, such as `,` in `t=1,v1=ab`. */
   readonly separator?: string | undefined;
   readonly hash?: "sha1" | "sha256" | "sha512" | undefined;
   readonly encoding?: "hex" | "base64" | undefined;
@@ -22,16 +22,16 @@ export interface HmacOptions extends SecretOptions, ToleranceOptions {
    * which is `publicUrl`.
    */
   readonly signed?: string | undefined;
-  /** The header with the signed time. */
+  /** The header with the signed timestamp. */
   readonly timestampHeader?: string | undefined;
-  /** Precedes the signed time if it is an entry of `header`, such as `t=`. */
+  /** Precedes the signed timestamp if it is an entry of `header`, such as `t=`. */
   readonly timestampPrefix?: string | undefined;
   readonly timestampForm?: TimestampForm | undefined;
   /** The header with a signed message id. Requires `{id}` in `signed`. */
   readonly idHeader?: string | undefined;
   /** Encoding of the secrets: the key itself as text (default), or its bytes in hexadecimal or base64. */
   readonly keyEncoding?: "text" | "hex" | "base64" | undefined;
-  /** The address as the sender uses it, for `{url}`. */
+  /** The URL as the sender uses it, for `{url}`. */
   readonly publicUrl?: string | undefined;
 }
 

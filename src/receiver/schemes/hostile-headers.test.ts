@@ -1,4 +1,4 @@
-/** Limits the computation that attackers can cause. They have the keyid, which is public, but no key. */
+/** Limits the computation that attackers can cause. They know the keyid, which is public, but not the key. */
 import assert from "node:assert/strict";
 import * as nodeCrypto from "node:crypto";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ const verifier = prepareHttpSignaturesVerifier(createNodeCrypto(nodeCrypto), {
 });
 const required = `"@method" "@target-uri" "content-type" "content-digest" "idempotency-key"`;
 
-/** Verifies a message whose signatures cover the required components and `components`, but match no key. */
+/** Verifies a message with signatures that cover the required components and `components`, but do not match any key. */
 async function verified(forged: {
   readonly labels: number;
   readonly components: string;
@@ -36,7 +36,8 @@ async function verified(forged: {
 }
 
 /**
- * A valid message takes a fraction of a millisecond. With quadratic complexity, these lengths would take many seconds.
+ * A valid message takes a fraction of a millisecond. With quadratic complexity, messages of these lengths would take
+ * many seconds.
  */
 const timeMsMax = 1_000;
 

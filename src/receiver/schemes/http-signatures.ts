@@ -97,10 +97,10 @@ function thumbprint(crypto: ReceiverCrypto, publicKey: Uint8Array): MaybePromise
 }
 
 /**
- * The address as its sender used it, reconstructed from the request. Behind a proxy only the application has the scheme
- * and host, so it can configure them. If they are not configured, an absolute URL is used unchanged, and a path gets
- * the Host header, with `https` unless the host is this machine. Forwarding headers are ignored, because any sender can
- * set them.
+ * The URL of a request as its sender used it, reconstructed from the request. Behind a proxy only the application knows
+ * the scheme and host, so they can be configured. Without that configuration, an absolute URL is used unchanged, and a
+ * path gets the Host header, with `https` unless the host is this machine. Forwarding headers are ignored, because any
+ * sender can set them.
  */
 function targetUriOf(message: ReceivedMessage, publicOrigin: string | null): string {
   const { url } = message;

@@ -1,5 +1,5 @@
 /**
- * Parses keys in the form that senders show. Mistakes are detected here, once, and not with the first message: error
+ * Parses keys in the form that senders show. Mistakes are detected here, before the first message arrives. Error
  * messages name the required kind of key and the kind that was given. They reveal nothing about a key except its
  * length.
  */

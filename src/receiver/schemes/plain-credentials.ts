@@ -31,7 +31,7 @@ function producerOf(crypto: ReceiverCrypto, known: readonly KnownToken[], given:
 export interface ApiKeyOptions {
   /** Name of the header field, such as `X-Api-Key`. */
   readonly header?: string | undefined;
-  /** Name of the query parameter. Addresses appear in logs, so prefer a header. */
+  /** Name of the query parameter. URLs appear in logs, so prefer a header. */
   readonly query?: string | undefined;
   /** Text before the key in the header, such as `Token `. */
   readonly prefix?: string | undefined;
@@ -121,8 +121,8 @@ export function prepareBasicVerifier(
 export interface BearerOptions {
   readonly tokens: ByProducer;
   /**
-   * If true, also accepts `?access_token=…`, for senders that cannot set a header. Addresses appear in logs, so the
-   * default is false.
+   * If true, also accepts `?access_token=…`, for senders that cannot set a header. URLs appear in logs, so the default
+   * is false.
    */
   readonly allowQueryParameter?: boolean | undefined;
 }

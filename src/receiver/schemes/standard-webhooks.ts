@@ -109,7 +109,10 @@ function hasSigned(
   );
 }
 
-/** Explains whether the message could have matched at all. */
+/**
+ * The rejection of a message without a valid signature. It says whether any signature was of a kind that the keys can
+ * verify.
+ */
 function unsigned(keys: readonly ProducerKey[], signatures: Signatures): Verification {
   if (signatures.v1.length === 0 && signatures.v1a.length === 0) {
     return rejected("malformed_header", "Webhook-Signature has no v1 or v1a signature in padded base64");

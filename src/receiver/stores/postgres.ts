@@ -10,8 +10,9 @@ export interface PostgresDeduplicationOptions {
   /** Optionally with a schema prefix; defaults to `posthorn_deduplication`. */
   readonly table?: string;
   /**
-   * Whether `queryable` is inside a transaction that stays open while the handler runs. If so, a claim tries a lock of
-   * that transaction and returns `running` immediately, instead of waiting for the end of the other transaction.
+   * Whether `queryable` is inside a transaction that stays open while the handler runs. If so, a claim only tries to
+   * take a lock in that transaction and returns `running` immediately if another transaction holds it, instead of
+   * waiting for that transaction to end.
    */
   readonly isInTransaction?: boolean;
 }

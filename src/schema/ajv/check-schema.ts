@@ -118,12 +118,15 @@ function json(value: unknown): Code {
 export type CheckedSchema = { readonly kind: "generated"; readonly code: GeneratedCode } | SchemaRefusal;
 
 const dialect = "https://json-schema.org/draft/2020-12/schema";
-/** ajv quotes the schema in its error messages. */
+/** Maximum length of the reason. ajv quotes the schema in its error messages. */
 const reasonLengthMax = 200;
 
 const metaSchema = new Ajv2020({ strict: false, validateFormats: false, logger: false });
 
-/** The expensive part of registering a schema. Modifies the schema by adding cost markers. */
+/**
+ * Checks a schema and generates its code, which is the expensive part of registering it. Adds cost markers to the
+ * schema.
+ */
 export function checkSchema(schema: Record<string, unknown>): CheckedSchema {
   const survey = surveySchema(schema);
   if (survey.kind === "refused") return refusal(survey.problems);
@@ -131,7 +134,7 @@ export function checkSchema(schema: Record<string, unknown>): CheckedSchema {
     return refusal([{ field: "schema.$schema", message: `must be ${dialect}, or absent` }]);
   if (metaSchema.validateSchema(schema) !== true) {
     const problems = toFieldProblems(metaSchema.errors ?? [], "schema", schema);
-    // Alternatives of one keyword each report a problem; show only the first.
+    // Each alternative of a keyword reports a problem with the same field; show only the first one.
     return refusal(
       problems.filter(({ field }, index) => problems.findIndex((other) => other.field === field) === index),
     );
@@ -159,7 +162,7 @@ function generated(schema: Record<string, unknown>, isEndless: boolean): Checked
   }
 }
 
-/** One value of each type. They detect a reference that leads back to itself without a step into the data. */
+/** One sample value of each type, to detect a reference that leads back to itself without a step into the data. */
 const trialValues: readonly unknown[] = [null, true, 0, "", [], {}];
 
 const tooComplex: FieldProblem = {

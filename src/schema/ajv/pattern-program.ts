@@ -1,13 +1,13 @@
 /**
  * Compiles a regular expression of a tenant's schema into a program that runs in linear time.
  *
- * The engine of the language backtracks: `(a+)+$` on forty letters blocks the process for minutes, and no static check
- * of patterns finds every such case. So tenants' patterns never run on it. They become the states of a
- * non-deterministic automaton, whose cost is bounded by text × program for every pattern (`matchesAnywhere` follows
- * all states at once). Features that an automaton cannot express are refused: backreferences, lookarounds, inline
- * flags.
+ * JavaScript's regex engine backtracks: `(a+)+$` on a 40-character input blocks the process for minutes, and no
+ * static check of patterns finds every such case. Tenants' patterns therefore never run on it. They become the states
+ * of a non-deterministic automaton, whose cost is bounded by text × program for every pattern (`matchesAnywhere`
+ * follows all states at once). Features that an automaton cannot express are refused: backreferences, lookarounds,
+ * inline flags.
  *
- * Only single characters are left to the language's own engine (`[^\p{L}a-z]`, `\d`, `.`): it cannot backtrack over one
+ * JavaScript's engine only matches single characters (`[^\p{L}a-z]`, `\d`, `.`): it cannot backtrack over one
  * character, and classes mean exactly what the standard says.
  */
 
@@ -249,8 +249,8 @@ export interface Purse {
 }
 
 /**
- * Whether the program matches anywhere in the text. Follows all states in parallel: it visits each character once per
- * live state. So the cost is bounded by text × program, and is charged as it arises.
+ * Whether the program matches anywhere in the text. Follows all states in parallel and visits each character once per
+ * live state, so the cost is bounded by text × program. Each visit is charged as it happens.
  */
 export function matchesAnywhere(instructions: readonly Instruction[], text: string, purse: Purse): boolean {
   const states = new StateSet(instructions);

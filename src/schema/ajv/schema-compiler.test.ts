@@ -5,7 +5,7 @@ import { createSchemaCompiler } from "./schema-compiler.ts";
 
 const compiler = createSchemaCompiler();
 
-/** Processor time allowed for one validation. The worst case takes about 50 ms. */
+/** CPU time allowed for one validation. The worst case takes about 50 ms. */
 const validationMsMax = 250;
 
 async function compiled(schema: unknown): Promise<CompiledSchema> {
@@ -21,7 +21,7 @@ async function refusalOf(schema: unknown): Promise<readonly FieldProblem[]> {
   return result.problems;
 }
 
-/** Processor time of this thread. Wall-clock time would include waiting on a busy machine. */
+/** CPU time of this thread. Wall-clock time would include waiting on a busy machine. */
 function processorMs(work: () => unknown): number {
   const before = process.threadCpuUsage();
   work();

@@ -8,14 +8,14 @@ import { refusal, sizeProblemOf } from "./schema-limits.ts";
  * Compiles tenants' schemas with ajv, on the assumption that schema and data are written to block the process:
  *
  * - The schema is bounded in bytes, depth and number of subschemas, and every keyword is known (schema-limits.ts).
- * - It is compiled to code on a separate thread, one schema at a time; only the finished code comes here
- *   (check-schema.ts).
+ * - It is compiled to code on a separate thread, one schema at a time; only the finished code is returned
+ *   to this thread (check-schema.ts).
  * - References stay inside the schema; nothing is ever fetched.
  * - Patterns run in linear time on our own matcher (pattern-program.ts).
  * - `enum`, `uniqueItems` and `dependentRequired` are replaced by versions whose cost is linear in the data.
  * - Every applied subschema and every pattern step is charged to a budget (validation-cost.ts), so one validation takes
- *   some tens of milliseconds in the worst case. Exceeding the budget is a problem of the event and does not block the
- *   process.
+ *   some tens of milliseconds in the worst case. Exceeding the budget is reported as a problem with the event and does
+ *   not block the process.
  */
 export function createSchemaCompiler(): SchemaCompiler {
   const thread = new CompileThread();
@@ -106,7 +106,7 @@ const beyondBounds: FieldProblem = {
   field: "schema",
   message: "takes too much time or memory to be compiled",
 };
-/** Timeout: a hundred times the duration of the largest schema. */
+/** Timeout for compiling a schema: a hundred times as long as the largest schema takes. */
 const compileMsMax = 60_000;
 const idleMs = 30_000;
 const threadMbMax = 256;

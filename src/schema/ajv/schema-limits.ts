@@ -50,7 +50,7 @@ export interface Subschema {
   readonly pointer: string;
 }
 
-/** The parts of a schema, or the reasons why it is refused. */
+/** The subschemas of a schema, or the reasons why it is refused. */
 export type SchemaSurvey =
   | { readonly kind: "fits"; readonly subschemas: readonly Subschema[] }
   | { readonly kind: "refused"; readonly problems: readonly FieldProblem[] };
@@ -66,7 +66,10 @@ export function surveySchema(schema: Readonly<Record<string, unknown>>): SchemaS
     : { kind: "refused", problems };
 }
 
-/** Problems of size or depth. Checks the depth first, because serialising a very deep schema would not return. */
+/**
+ * Returns a problem with the size or depth of a schema. Checks the depth first, because serialising a very deep schema
+ * would not return.
+ */
 export function sizeProblemOf(schema: unknown): FieldProblem | null {
   if (!isWithinDepth(schema, schemaDepthMax)) {
     return { field: "schema", message: `is nested more than ${schemaDepthMax} deep` };
@@ -177,7 +180,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Keywords that apply subschemas to the same value as their own schema. */
+/** Keywords whose subschemas apply to the same value as the schema itself. */
 const inPlaceLists = ["allOf", "anyOf", "oneOf"];
 const inPlaceSchemas = ["not", "if", "then", "else"];
 

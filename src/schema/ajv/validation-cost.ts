@@ -71,9 +71,9 @@ class ValidationTooCostly extends Error {
 /** The cost of applying one subschema, without its nested subschemas, which are charged separately. */
 export interface SubschemaCost {
   readonly base: number;
-  /** Per property of an object. */
+  /** Additional cost per property of an object. */
   readonly perKey: number;
-  /** Whether it reads every character of a string. */
+  /** Whether applying the subschema reads every character of a string. */
   readonly readsText: boolean;
 }
 
@@ -99,7 +99,7 @@ export function costOf(schema: Readonly<Record<string, unknown>>): SubschemaCost
     (sum, list) => sum + 1 + entriesOf(list),
     0,
   );
-  // Problems of failing alternatives are collected until an alternative matches.
+  // Problems of failing alternatives are collected until one alternative matches, which adds to the cost.
   const choices = 3 * (entriesOf(schema["anyOf"]) + entriesOf(schema["oneOf"]));
   return {
     base: Math.ceil(1 + named + dependents + constant + choices),
@@ -118,8 +118,8 @@ export function chargeFor(cost: SubschemaCost, data: unknown, purse: Purse): voi
 }
 
 /**
- * Serialises a value so that equal values give equal strings, regardless of the order of their keys. With it, `enum`
- * and `uniqueItems` cost the size of the data once, instead of its square.
+ * Serialises a value so that equal values give equal strings, regardless of the order of their keys. This makes the
+ * cost of `enum` and `uniqueItems` linear in the size of the data instead of quadratic.
  */
 export function canonicalText(value: unknown, purse: Purse): string {
   purse.spend(1);

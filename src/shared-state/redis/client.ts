@@ -23,7 +23,7 @@ end
 
 /**
  * A bucket is stored as the time at which it will be full again; a missing key means full. Takes as many of the
- * requested tokens as are available. As in the domain, a time that is too far away (because of a different limit or a
+ * requested tokens as are available. As in the domain, a time too far in the future (because of a different limit or a
  * clock set back) is corrected once and stored.
  */
 const draw = `${bucketTime}
@@ -54,8 +54,8 @@ return 0
  * of each slice. With 60 slices these are 122 fields; beyond that, slices older than a window are removed.
  *
  * Values: the length of the window; 1 if the stored data was cleared; the time at which the rate is full, or empty;
- * then three values per slice. Of two times the later one is kept, and counts are added, so updates may arrive in any
- * order.
+ * then three values per slice. The later of the stored and the new time is kept, and counts are added, so updates may
+ * arrive in any order.
  */
 const note = `
 local key, window, cleared, fullAt = KEYS[1], ARGV[1], ARGV[2] == '1', ARGV[3]

@@ -86,7 +86,7 @@ test("reconnection attempts follow after 100 ms at first, then increasingly slow
     world.dial = accepted;
     await world.advance(2_000);
     assert.deepEqual(world.events, ["lost", "restored"]);
-    // The next outage starts with short pauses again.
+    // At the next outage, the pauses between attempts are short again.
     world.newest.emit("error", new Error("gone"));
     const { length } = world.clients;
     await world.advance(100);

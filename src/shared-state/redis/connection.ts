@@ -15,8 +15,8 @@ export function answerWithin<Result>(
 }
 
 /**
- * The time limit starts when the request is written, and expires only after all received data was read. Otherwise a
- * process that was briefly busy would consider its server dead.
+ * The time limit starts when the request is written, and expires only after all received data has been read. Otherwise
+ * a process that was briefly busy would consider its server dead.
  */
 function betweenReads(clock: Clock): Pick<Clock, "schedule"> {
   return {
@@ -43,7 +43,7 @@ interface ConnectionOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly lost: (error: unknown) => void;
-  /** Called when an attempt to reconnect failed; another attempt follows. */
+  /** Called after a failed attempt to reconnect; another attempt follows. */
   readonly stillLost: (error: unknown) => void;
   readonly restored: () => void;
 }

@@ -2,7 +2,7 @@ import { isDecodable } from "../../domain/http/percent-encoding.ts";
 import { codeOf } from "../../domain/thrown.ts";
 import { SharedStateUnavailableError } from "../../ports/shared-state.ts";
 
-/** Reasons why a Redis cannot be used; each message includes a remedy. */
+/** Reasons why a Redis server cannot be used; each message includes a remedy. */
 export type RedisProblem =
   | "invalid_url"
   | "unreachable"
@@ -15,7 +15,10 @@ export type RedisProblem =
   | "missing"
   | "refuses_writes";
 
-/** The Redis of `POSTHORN_REDIS_URL` cannot be used. The message says why and what to do, without credentials. */
+/**
+ * Thrown if the Redis server at `POSTHORN_REDIS_URL` cannot be used. The message says why and what to do, without
+ * credentials.
+ */
 export class SharedStateSetupError extends Error {
   override readonly name = "SharedStateSetupError";
   readonly problem: RedisProblem;
@@ -78,8 +81,8 @@ export function awayReason(error: unknown): string | null {
 
 function lossOf(error: Error): string | null {
   const code = codeOf(error);
-  // The system refused the socket because of a missing address, exhausted file handles, or a firewall. EPROTO means
-  // TLS.
+  // The operating system refused the socket, for example because of a missing local address, exhausted file descriptors
+  // or a firewall. EPROTO means TLS.
   const isRefusedSocket = "syscall" in error && code !== "EPROTO";
   if (code !== null && (isRefusedSocket || lossCodes.test(code)))
     return `the connection to Redis was lost (${code})`;
@@ -145,7 +148,7 @@ export function setupError(error: unknown, at: string, isEncrypted: boolean): un
     : error;
 }
 
-/** Problems that a wait does not fix: an operator has to change the setting or the server's users. */
+/** Problems that persist until an operator changes the setting or the server's users. */
 const lasting: ReadonlySet<RedisProblem> = new Set([
   "login_refused",
   "no_permission",

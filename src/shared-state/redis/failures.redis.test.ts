@@ -66,8 +66,8 @@ async function drawn(state: Redis, tokens = 1): Promise<number> {
 }
 
 /**
- * Callers do not wait for a server that is known to be unavailable. Measured over many calls, because some are slow on
- * a busy machine.
+ * Callers do not wait for a server that is known to be unavailable. The time is measured over many calls, because
+ * single calls can be slow on a busy machine.
  */
 async function refusedAtOnce(state: Redis): Promise<void> {
   let tookMs = 0;
@@ -175,7 +175,7 @@ test("a slow answer within the deadline is an answer", async (t) => {
 
 test("a busy process does not consider its server dead", async (t) => {
   const { server } = await newWorld(t);
-  // Bypasses the proxy, which runs in this process and is therefore just as busy.
+  // Connects directly. The proxy runs in this process, so it would be just as busy.
   const state = await openRedis({ url: server.url, callTimeoutMs });
   t.after(() => state.close());
   const flips: boolean[] = [];

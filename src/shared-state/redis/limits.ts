@@ -81,8 +81,9 @@ export class Keys {
 }
 
 /**
- * What owners remember of their endpoints, in one hash each (`note` in client.ts). Reading is one plain command. Adding is a
- * script, because the last note of a former owner and the first of the next one may arrive at the same moment.
+ * The state that owners record for their endpoints, in one hash per endpoint (`note` in client.ts). Reading takes one
+ * plain command. Adding takes a script, because the last note of a former owner and the first note of the next one may
+ * arrive at the same moment.
  */
 export class RedisEndpoints implements EndpointMemory {
   readonly #calls: Calls;
@@ -137,7 +138,7 @@ function add(
   else count.failures = number;
 }
 
-/** Publishes by key, one string each, which expires with the key's window. NX keeps the first one. */
+/** Recorded publishes by key, one string each, which expires with the key's window. NX keeps the first one. */
 export class RedisPublishes implements PublishMemory {
   readonly #calls: Calls;
   readonly #keys: Keys;
@@ -193,8 +194,8 @@ function isNumber(value: unknown): value is number {
 const ticksPerMs = 1_024;
 
 /**
- * Buckets of tenants, one key each. The arithmetic is that of domain/rate-limit.ts. The server runs it in one script,
- * because between a separate read and write another worker could draw the same tokens.
+ * Buckets of tenants, one key each. The arithmetic is that of domain/rate-limit.ts. The server runs it in one script:
+ * between a separate read and write, another worker could draw the same tokens.
  */
 export class RedisLimits implements SharedLimits {
   readonly #calls: Calls;

@@ -55,7 +55,9 @@ function parrot(answer: string): Server {
   });
 }
 
-/** Opening fails quickly with this problem. The message names the setting and hides the credentials. */
+/**
+ * Asserts that opening fails quickly with this problem, and that the message names the setting but not the credentials.
+ */
 async function refuses(url: string, problem: string, options: Options = {}): Promise<Error> {
   const begun = performance.now();
   let refusal: Error | undefined;
@@ -246,7 +248,7 @@ test("opening waits for a server that is still loading, until the time is up", a
   t.after(() => operator.destroy());
   await operator.sendCommand(["DEBUG", "POPULATE", "10000"]);
   await operator.sendCommand(["CONFIG", "SET", "loading-process-events-interval-bytes", "1024"]);
-  // Reloads the data just written, which takes a while for each key.
+  // Reloads the data that was just written. Each key delays the reload.
   const loading = operator.sendCommand(["DEBUG", "RELOAD"]).catch(() => undefined);
   const isLoading = await connectOperator(server.url);
   t.after(() => isLoading.destroy());

@@ -135,7 +135,10 @@ async function told(answer: Promise<string>): Promise<string> {
   }
 }
 
-/** With two shards, all of these are in one shard in one of 65,000 cases. In that case the first calls fail. */
+/**
+ * Number of keys to try. With two shards, all of them belong to the connected shard in one of 65,000 cases. In that
+ * case the first calls fail.
+ */
 const placesTried = 16;
 
 /** Executes every kind of call once, on keys that expire after a second, to detect missing permissions. */
@@ -181,7 +184,7 @@ interface SharedStateStatus {
 
 /**
  * Two connections: one for calls, one that receives configuration changes. Only the first decides whether the shared
- * state is available. After the second was lost, listeners receive `unknown`.
+ * state is available. When the second is restored after a loss, listeners receive `unknown`.
  */
 export class RedisSharedState implements SharedState {
   readonly limits: SharedLimits;
@@ -255,7 +258,9 @@ export class RedisSharedState implements SharedState {
     return { isAvailable: this.isAvailable, callsMade: made, callsFailed: failed };
   }
 
-  /** Rejects with the client's error. The error of the connection for calls takes precedence. */
+  /**
+   * Opens both connections. Rejects with the client's error; the error of the connection for calls takes precedence.
+   */
   async open(timeoutMs: number): Promise<void> {
     const listening = this.#listening.open(timeoutMs);
     listening.catch(() => undefined);

@@ -46,7 +46,7 @@ const forget = sql(
    WHERE seq IN (SELECT seq FROM posthorn.alerts WHERE ended_at < $1 LIMIT $2) RETURNING seq`,
 );
 
-/** Maximum number of alerts evaluated in one round. A larger number has one common cause. */
+/** Maximum number of alerts evaluated in one round. If there are more, they probably have one common cause. */
 const currentAlertsMax = 5_000;
 
 type DocumentRow = readonly [document: string];

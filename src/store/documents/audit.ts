@@ -43,7 +43,7 @@ export class Audit implements AuditStore {
     return this.#sql.write(entry);
   }
 
-  /** Ends when the page is full or the budget is spent. Positions grow with time. */
+  /** Ends when the page is full or the budget is spent. Newer rows have higher positions. */
   async search({ filter, after, limit, budget }: AuditSearch): Promise<SearchPage<StoredAuditEntry>> {
     const found: AuditRow[] = [];
     const [[newest, oldest] = [0, 0]] = await this.#maintenance.read(edges());
@@ -66,14 +66,14 @@ export class Audit implements AuditStore {
     }
   }
 
-  /** The time at which the row at a position was written. If there is no such row, the time of the next newer one. */
+  /** When the row at a position was written. If that row is missing, returns the time of the next newer row. */
   async #writtenAt(position: number): Promise<number | null> {
     const [row] = await this.#maintenance.read(writtenAt(position));
     return row?.[0] ?? null;
   }
 }
 
-/** Tenant, actor, action, target, from, to. */
+/** In parameter order: tenant, actor, action, target, from, to. */
 function parametersOf(filter: AuditFilter): readonly Value[] {
   const { tenantId, actor, action, target, from, to } = filter;
   return [tenantId, actor === null ? null : `\n${actor}\n`, action, target, from, to];

@@ -86,7 +86,7 @@ const heldCounts = sql<readonly [id: string, count: number]>(
      (SELECT 1 FROM posthorn.gateway_held WHERE connection = asked.id LIMIT $1) AS counted)
    FROM unnest($2::text[]) AS asked (id)`,
 );
-/** Locked in the order of ids, because another connection may settle the same requests concurrently. */
+/** Rows are locked in the order of their ids, because another connection may settle the same requests concurrently. */
 const lockedRequests = sql<readonly [id: string, document: string]>(
   "SELECT id, document FROM posthorn.gateway_requests WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE",
 );
@@ -99,14 +99,17 @@ const endSettledHolds = sql(
      (SELECT connection, request FROM unnest($1::text[], $2::text[]) AS g (connection, request))`,
 );
 
-/** The parts that each store implements differently: rows that commits of events write, and indexes of the log. */
+/**
+ * The methods that each store implements differently, because they use rows that event commits write, and indexes of
+ * the log.
+ */
 export interface RequestLog
   extends Pick<GatewayStore, "addRequests" | "searchRequests" | "recentOutcomes" | "answers"> {
-  /** Deletes requests that have no bookmark and an id below `below`. Returns their number. */
+  /** Deletes requests that have an id below `below` and no bookmark. Returns the number of deleted requests. */
   forget(below: string, limit: number): Promise<number>;
 }
 
-/** Calls that hold messages; existing holds are kept. */
+/** Returns the calls that hold messages. Messages that are already held are not changed. */
 export function holdCalls(messages: readonly HeldMessage[]): readonly Call[] {
   return batch(
     hold,

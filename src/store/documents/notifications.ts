@@ -66,8 +66,9 @@ const claimOfTenant = claimSql(
 );
 
 /**
- * Whose messages a claim considers, and in which order. The owners are looked up only once: in PostgreSQL, a subquery
- * that locks rows may run again for each row of the update, and lease more than the limit.
+ * `whose` selects the messages that a claim considers, and `order` sorts them. The owners are looked up only once. In
+ * PostgreSQL, a subquery that locks rows may run again for each row of the update, and would then lease more messages
+ * than the limit.
  */
 function claimSql(whose: string, order: string) {
   return sql<NotificationRow>(
@@ -92,7 +93,7 @@ const list = listSql("true");
 const listOfOperator = listSql("tenant IS NULL");
 const listOfTenant = listSql("tenant = $6");
 
-/** An index contains the messages of each owner. */
+/** `whose` selects the messages of one owner; an index covers them in this order. */
 function listSql(whose: string) {
   return sql<NotificationRow>(
     `SELECT ${columns} FROM posthorn.notifications WHERE ${whose} AND ($1::text IS NULL OR channel = $1)
@@ -306,7 +307,7 @@ export class Notifications implements NotificationQueue {
 
   async list({ tenantId, channelId, state, page }: NotificationQuery): Promise<Page<StoredNotification>> {
     const before = page.before ?? Number.MAX_SAFE_INTEGER;
-    // One row more than the limit shows whether there is an older one.
+    // One row more than the limit shows whether there are older messages.
     const asked = [channelId, state, before, page.limit + 1, page.offset] as const;
     const ofOwner = tenantId === null ? listOfOperator(...asked) : listOfTenant(...asked, tenantId ?? "");
     const rows = await this.#sql.read(tenantId === undefined ? list(...asked) : ofOwner);
@@ -348,7 +349,10 @@ export class Notifications implements NotificationQueue {
   }
 }
 
-/** Messages whose key is new to their channel. They are in the order of their keys, which prevents deadlocks. */
+/**
+ * Returns the calls that store messages whose key is new to their channel. The messages are sorted by key, which
+ * prevents deadlocks.
+ */
 function enqueueCalls(notifications: readonly NewNotification[]): readonly Call[] {
   const ordered = notifications.toSorted((left, right) => (left.key < right.key ? -1 : 1));
   return batch(

@@ -56,7 +56,7 @@ export class Operations implements OperationStore {
 
   async list({ tenantId, page: { before, limit, offset } }: OperationQuery): Promise<Page<BatchOperation>> {
     const below = before ?? Number.MAX_SAFE_INTEGER;
-    // One row more than the limit shows whether there is an older one.
+    // One row more than the limit shows whether there are older messages.
     const rows = await this.#sql.read(page(tenantId, below, limit + 1, offset));
     const shown = rows.slice(0, limit);
     return {
@@ -72,7 +72,8 @@ export class Operations implements OperationStore {
 }
 
 /**
- * The revision has a separate column, because the process that runs an operation and a user who changes it compare it.
+ * The revision is stored in a separate column, because both the process that runs an operation and a user who changes
+ * it compare the revision.
  */
 function toOperation([, document, revision]: OperationRow): BatchOperation {
   return { ...(JSON.parse(document) as BatchOperation), revision };

@@ -13,7 +13,7 @@ import type {
 import { type Sql, tenantColumn } from "./sql.ts";
 import { type Call, sql } from "./statement.ts";
 
-/** Those fields of a session that can change are stored in columns. */
+/** The fields of a session that can change have separate columns. */
 const columns = "document, redeemed_at, ended_at";
 type SessionRow = readonly [document: string, redeemedAt: number | null, endedAt: number | null];
 
@@ -65,7 +65,7 @@ const saveLogo = sql(
 );
 const removeLogo = sql("DELETE FROM posthorn.portal_logos WHERE tenant = $1 AND scheme = $2");
 
-/** Not part of event processing, so sessions are read over the maintenance pool. */
+/** Sessions are not part of event processing, so they are read over the maintenance pool. */
 export class Portal implements PortalStore {
   readonly #sql: Sql;
   readonly #maintenance: Sql;

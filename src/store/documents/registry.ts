@@ -12,7 +12,7 @@ import type {
 import type { Sql } from "./sql.ts";
 import { sql } from "./statement.ts";
 
-/** In PostgreSQL, ownership statements read the pool from its column. */
+/** The pool is also stored in a column, because in PostgreSQL the ownership statements read it. */
 const saveTenant = sql(
   `INSERT INTO posthorn.tenants (id, document, pool) VALUES ($1, $2, $3)
    ON CONFLICT (id) DO UPDATE SET document = excluded.document, pool = excluded.pool`,

@@ -6,7 +6,7 @@ const insertAudit = sql(
   `INSERT INTO posthorn.audit_log (at, tenant, action, actor, target, document) VALUES ($1, $2, $3, $4, $5, $6)`,
 );
 
-/** The statements that write an audit row; empty without an entry. */
+/** The statements that write an audit row; empty if no entry is given. */
 export function auditCalls(entry: AuditEntry | undefined): readonly Call[] {
   if (entry === undefined) return [];
   const { at, tenantId, action, target } = entry;
@@ -26,7 +26,7 @@ export abstract class Sql {
   /** The rows of a statement that only reads. */
   abstract read<Row extends readonly unknown[]>(call: Call<Row>): Promise<readonly Row[]>;
 
-  /** Like `read`, for one step of a long search: it has a time limit and yields to other work first. */
+  /** Like `read`, but for one step of a long search: the statement has a time limit, and other work runs first. */
   abstract searchStep<Row extends readonly unknown[]>(call: Call<Row>): Promise<readonly Row[]>;
 
   /** Runs statements in one transaction and sends them together. Returns the rows of each. */
@@ -57,10 +57,10 @@ export abstract class Sql {
   }
 }
 
-/** A document with its position, which grows with each row. */
+/** A document with its position. Each new row gets a higher position. */
 export type PlacedDocument = readonly [seq: number, document: string];
 
-/** A page, newest first. One row more than the limit shows whether there is an older one. */
+/** Converts rows to a page, newest first. One row more than the limit shows whether there are older rows. */
 export function pageOf<Record>(
   rows: readonly PlacedDocument[],
   limit: number,
@@ -73,7 +73,10 @@ export function pageOf<Record>(
   };
 }
 
-/** The deployment is stored under the empty name, which no tenant can have, because a primary key cannot be null. */
+/**
+ * The deployment is stored under the empty name, because a primary key cannot be null. No tenant can have the empty
+ * name.
+ */
 export function tenantColumn(tenantId: string | null): string {
   return tenantId ?? "";
 }

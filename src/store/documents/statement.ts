@@ -1,7 +1,7 @@
 /** The types that a column can contain. */
 export type Scalar = string | number | boolean | null;
 
-/** One parameter; a list is for `= ANY ($1::text[])`. */
+/** One parameter. A list is used with `= ANY ($1::text[])`. */
 export type Value = Scalar | Uint8Array | readonly Scalar[];
 
 /** The rows of one statement; each is an array of columns. */
@@ -17,9 +17,9 @@ export interface StatementText {
 export interface Call<Row extends readonly unknown[] = readonly unknown[]> {
   readonly text: StatementText;
   readonly values: readonly Value[];
-  /** Rows for `unnest`, whose parameters come after `values`. */
+  /** Rows for `unnest`. Their parameters come after `values`. */
   readonly rows?: readonly (readonly Scalar[])[];
-  /** Carries the type of the returned rows; never set. */
+  /** Exists only for the type of the returned rows; never set. */
   readonly returns?: Row;
 }
 
@@ -34,24 +34,25 @@ export type Statement<Row extends readonly unknown[] = readonly unknown[]> = (
 export type Body<Result> = Generator<readonly Call[], Result, readonly Rows[]>;
 
 /**
- * How SQL for PostgreSQL is translated to SQL for SQLite. The rules replace spelling only. A statement whose meaning
- * differs between the databases has to be written so that it means the same in both (docs/decisions/documents-once.md).
+ * How PostgreSQL statements are translated for SQLite. The rules replace only spelling. If a statement would mean
+ * different things in the two databases, it has to be rewritten until the meaning is the same
+ * (docs/decisions/documents-once.md).
  */
 const rules: readonly (readonly [spelling: RegExp, sqlite: string | ((...found: string[]) => string)])[] = [
-  // A database file is a single schema.
+  // A SQLite file has only one schema, so the schema name is removed.
   [/\bposthorn\./g, ""],
   // A list is passed as one JSON text.
   [/= ANY \((\$\d+)::\w+\[\]\)/g, "IN (SELECT value FROM json_each($1))"],
-  // Rows are also passed as one JSON text, in the position of their first column.
+  // Rows are also passed as one JSON text, which takes the parameter of their first column.
   [/\bunnest\((\$\d+)::[^)]*\)\s+AS (\w+) \(([^)]*)\)/g, unnested],
-  // Values already have their types.
+  // SQLite needs no casts, because parameters already have their types.
   [/::\w+(?:\[\])?/g, ""],
-  // A transaction that writes locks the whole file.
+  // SQLite needs no row locks, because a write transaction locks the whole file.
   [/\sFOR (?:NO KEY )?UPDATE(?: SKIP LOCKED)?/g, ""],
   [/\bstrpos\(/g, "instr("],
-  // SQLite compares bytes by default.
+  // SQLite compares bytes by default, so the collation is removed.
   [/ COLLATE "C"/g, ""],
-  // SQLite uses a partial index only for the same literal as in its condition.
+  // SQLite uses a partial index only if the query has the same literal as the condition of the index.
   [/ = true\b/g, " = 1"],
   [/ = false\b/g, " = 0"],
   [/\$(\d+)/g, "?$1"],
@@ -89,7 +90,7 @@ export function declaredStatements(): readonly StatementText[] {
   return declared;
 }
 
-/** Returns a call if there is at least one row; without rows, there is nothing to do. */
+/** Returns a list with one call. Without rows, the list is empty. */
 export function batch<Row extends readonly unknown[]>(
   statement: Statement<Row>,
   rows: readonly (readonly Scalar[])[],

@@ -25,7 +25,10 @@ import {
 import type { Sql } from "./sql.ts";
 import { declare, rowsOf, type Statement, sql } from "./statement.ts";
 
-/** Deletes the oldest buckets of a step. The planner of PostgreSQL cannot choose to read the whole table. */
+/**
+ * Returns a statement that deletes the oldest buckets of a step. It is written in a form for which the PostgreSQL
+ * planner cannot choose a scan of the whole table.
+ */
 function forgetting(table: string, key: string): Statement {
   return declare({
     postgres: `DELETE FROM posthorn.${table} WHERE ctid = ANY (ARRAY(
@@ -83,15 +86,15 @@ const gauges = sql<readonly [start: number, writer: number, document: string]>(
 /** Must exceed the number of rows in one bucket; otherwise a portion could not get past that bucket. */
 const portionRowsMin = 200;
 
-/** The first of some times; null when there is none. */
+/** The earliest of some times; null if none is given. */
 function earliest(given: readonly unknown[]): number | null {
   const times = given.filter((time) => typeof time === "number");
   return times.length === 0 ? null : Math.min(...times);
 }
 
 /**
- * Statistics apart from buckets of minutes, which commits write: the readings of gauges, and the upkeep of buckets. One
- * process at a time does upkeep; two are harmless.
+ * Statistics other than minute buckets, which are written by commits: gauge readings, and the upkeep of buckets.
+ * Usually one process at a time does the upkeep; two concurrent processes are harmless.
  */
 export class StatisticsDocuments {
   readonly #sql: Sql;

@@ -22,14 +22,14 @@ import { eventCalls } from "./operational-events.ts";
 import { auditCalls, type PlacedDocument, pageOf, type Sql } from "./sql.ts";
 import { batch, type Call, rowsOf, sql } from "./statement.ts";
 
-/** Maximum number of stored revisions per webhook, and of other entries. */
+/** Maximum number of stored revisions per webhook, and of its other history entries. */
 const historyEntriesMax = 100;
 
 /** The owner kinds in the table of secrets. The numbers are part of the stored format. */
 const ownerKinds = { webhook: 0, tenant: 1 } as const;
 type Owner = readonly [kind: 0 | 1, id: string];
 
-/** A webhook with the state of its endpoint; the state is null if there is none. */
+/** A webhook with the state of its endpoint; the state is null if none is stored. */
 type WebhookRow = readonly [
   id: string,
   document: string,
@@ -42,7 +42,7 @@ const page = sql<WebhookRow>(
    ORDER BY w.seq LIMIT $2`,
 );
 const some = sql<WebhookRow>(`SELECT ${webhookColumns} AND w.id = ANY ($1::text[])`);
-/** The lock serialises changes with the deletion of the webhook. */
+/** The row lock serialises changes and the deletion of a webhook. */
 const stored = sql<readonly [document: string, deletedAt: number | null]>(
   "SELECT document, deleted_at FROM posthorn.webhooks WHERE id = $1 FOR UPDATE",
 );
@@ -240,8 +240,8 @@ export interface WrittenEntry {
 }
 
 /**
- * Writes entries, except of deleted webhooks, and removes those beyond the limit. Entries that may have been written
- * before are compared with the stored ones.
+ * Writes history entries, except those of deleted webhooks, and removes entries beyond the limit. Entries that may
+ * already have been written are compared with the stored ones.
  */
 export function historyCalls(written: readonly WrittenEntry[], mayRepeat: boolean): readonly Call[] {
   if (written.length === 0) return [];

@@ -47,7 +47,7 @@ function pagesIn(rows: readonly unknown[]): number {
 
 const explain = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)";
 
-/** Uses a plan that is computed for the current contents each time. */
+/** Plans every claim for the current contents. */
 function plannedEachTime(database: TestDatabase): PagesOfClaim {
   return async (ordered) => {
     const values = parameters(ordered);
@@ -56,7 +56,7 @@ function plannedEachTime(database: TestDatabase): PagesOfClaim {
   };
 }
 
-/** Uses one generic plan, computed for the current contents of the tables. */
+/** Plans the claim once for all later claims, with a generic plan for the current contents of the tables. */
 async function plannedOnce(t: TestContext, database: TestDatabase): Promise<PagesOfClaim> {
   const client = new pg.Client({ connectionString: database.url });
   // The database is dropped before the client disconnects.
@@ -111,7 +111,7 @@ for (const ordering of ["none", "strict"] as const) {
     await fill(store, 2, ordering);
     await database.query("VACUUM (ANALYZE)");
     const pagesOfClaim = await plannedOnce(t, database);
-    // The plan may compare each of the ten rows with the others, but must not read an index completely.
+    // The plan may compare each of the ten rows with the others, but it must not scan a whole index.
     await pagesOfClaim(ordered);
     await fill(store, 30_000, ordering);
     const many = await pagesOfClaim(ordered);

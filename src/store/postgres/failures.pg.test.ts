@@ -142,7 +142,7 @@ test("a deadlock with another session is resolved without an error for the calle
   await other.query(`BEGIN; ${update(1)}`);
   const committing = commit(store, { publishes: events.map(publishCommand) });
   await untilBlocked(database);
-  // The session that waited first runs its deadlock check first, and that is the store.
+  // The session that waited first, which is the store's, also runs its deadlock check first.
   await other.query(update(0)).catch(() => undefined);
   await other.query("ROLLBACK");
   assert.deepEqual(

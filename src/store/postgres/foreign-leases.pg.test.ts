@@ -42,7 +42,7 @@ test("WDS-199 WDS-217 a foreign lease is freed with a new token, so that its hol
   // The former owner's claim arrives only now.
   const late = only((await claim(former, key)).deliveries);
   assert.deepEqual((await claim(owner, key)).deliveries, [], "the foreign lease is still in force");
-  // The delivery is unleased and unclaimed now, so only the token refuses the former owner.
+  // The delivery is now neither leased nor claimed, so only the token check refuses the former owner.
   assert.notEqual((await settled(former, late.lease)).kind, "written");
   const own = only((await claim(owner, key, { now: start + minute / 2 })).deliveries);
   assert.equal((await settled(owner, own.lease)).kind, "written");

@@ -50,7 +50,7 @@ export class IncarnateParts {
     this.#options = options;
   }
 
-  /** The state of the current server run, or of the last one until the current one is used. */
+  /** The state of the current server run. Until that run is first used, the state of the previous one. */
   get state(): StoreState {
     if (this.#made === null) throw new Error("the store is not open");
     return this.#made.state;
@@ -133,7 +133,8 @@ export class IncarnateParts {
       ownership: new PostgresOwnership(state, config),
     };
     if (this.#options.incarnations.current !== incarnation) throw new IncarnationChangedError();
-    // The numbers of its unannounced lanes are no longer valid; workers of the new server run check all lanes.
+    // The unannounced lanes have numbers of the previous server run, which are invalid now. Workers of the new server
+    // run check all lanes.
     this.#made?.state.announcer.abandon();
     this.#made = parts;
     return parts;

@@ -1,4 +1,4 @@
-/** Calls that a worker cancelled but that reach the server long afterwards. */
+/** Calls that a worker has cancelled but that still reach the server, long afterwards. */
 import assert from "node:assert/strict";
 import { suite, type TestContext, test } from "node:test";
 import pg from "pg";
@@ -100,7 +100,7 @@ suite("calls that arrive late", () => {
     await scene.acquire();
     const { client, ownership, worker } = scene;
     await client.query("BEGIN");
-    // Released by a second attempt, and acquired again.
+    // Simulates that a second attempt released the webhook and that it was acquired again.
     await client.query("UPDATE posthorn.ownership SET owner_epoch = owner_epoch + 1");
     const late = ownership.keepOnly(worker, []);
     await eventually("the call waits", {

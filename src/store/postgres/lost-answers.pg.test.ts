@@ -26,7 +26,7 @@ const unavailable = { name: "StoreUnavailableError" };
 
 interface Scene {
   readonly store: Store;
-  /** Runs a call whose effect is visible in the database and whose response is lost with the connection. */
+  /** Runs a call that takes effect in the database, but whose response is lost with the connection. */
   losingAnswer(call: () => Promise<unknown>, effect: string): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ async function openScene(t: TestContext): Promise<Scene> {
     url: proxy.addressOf(database.url),
     now: start,
     masterKeyIds,
-    // One of the connections is reserved for events.
+    // One of these connections serves the event path.
     connectionsMax: 3,
   });
   stack.defer(() => store.close());

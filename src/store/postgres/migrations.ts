@@ -94,7 +94,8 @@ async function apply(
   await transaction.rows(`SELECT pg_advisory_xact_lock(${migrationLock})`);
   const { from } = await planMigrations(transaction, known);
   if (from >= migration.number) return;
-  // Set only here, because processes that start concurrently wait for the one that migrates, however long that takes.
+  // The lock timeout is set only here, because processes that start concurrently wait for the one that migrates,
+  // however long that takes.
   await transaction.rows(lockTimeout);
   // `IF NOT EXISTS` is not used, because it requires the right to create schemas even if an administrator has already
   // created the schema.

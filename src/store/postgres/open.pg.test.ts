@@ -22,7 +22,9 @@ function openHere(url: string, options: Partial<PostgresStoreOptions> = {}): Pro
   return openPostgresStore({ url, now: start, masterKeyIds: { current: "key-1", previous: [] }, ...options });
 }
 
-/** Opening fails quickly with this problem. The message names the setting and hides the password. */
+/**
+ * Asserts that opening fails quickly with this problem, and that the message names the setting but not the password.
+ */
 async function refuses(opening: Promise<Store>, problem: string): Promise<void> {
   const begun = performance.now();
   await assert.rejects(opening, (error: Error & { readonly problem?: string }) => {

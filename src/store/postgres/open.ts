@@ -52,9 +52,8 @@ export interface PostgresStoreOptions {
   /** `postgres://…`; may lead to a pooler in transaction mode. */
   readonly url: string;
   /**
-   * An address that bypasses the pooler, for notifications and migrations. Defaults to `url`. Null if there is no such
-   * address: the process then polls for work and configuration changes of other processes, for the latter once per
-   * second.
+   * An address that bypasses the pooler, for notifications and migrations. Defaults to `url`. Null if no such address
+   * exists: the process then polls for work, and once per second for configuration changes of other processes.
    */
   readonly directUrl?: string | null;
   /** Unix milliseconds. Recorded with migrations, and determines the month whose partition for attempts is needed. */
@@ -78,7 +77,9 @@ export interface PostgresStoreOptions {
 }
 
 const connectTimeoutMsDefault = 5_000;
-/** Together with the connect timeout less than ten seconds, so that the operator sees a failed start quickly. */
+/**
+ * Together with the connect timeout, this stays below ten seconds, so that the operator sees a failed start quickly.
+ */
 const setupTimeoutMs = 4_000;
 /** Publishers wait for these statements, so an unresponsive server must be detected soon. */
 const statementTimeoutMsDefault = 10_000;
@@ -97,8 +98,8 @@ const connectionsMaxDefault = 12;
 const connectionsForSetup = 1;
 
 /**
- * A process notices a replaced server when a connection breaks. If it has received no response for this long, it
- * queries the server before it reports what it holds.
+ * A process notices a replaced server when a connection breaks. If it has received no response for this long, `scope`
+ * reports no server run, because a different one may have taken over.
  */
 const incarnationMsMax = 5_000;
 
@@ -203,7 +204,10 @@ function boundsFor(timeoutMs: number): ServerBounds | null {
   return { statementMs, lockMs: Math.min(statementMs, lockTimeoutMsMax) };
 }
 
-/** The migrations that opening the database would run. Only reads, even while servers run. */
+/**
+ * Returns the migrations that opening the database would run. Writes nothing, and can be called while servers are
+ * running.
+ */
 export async function planPostgresMigrations(
   options: Pick<PostgresStoreOptions, "url" | "connectTimeoutMs">,
 ): Promise<MigrationPlan> {
@@ -214,8 +218,8 @@ export async function planPostgresMigrations(
 }
 
 /**
- * The number of pending migrations of a suitable database. Checked first, because a process that may not open a
- * database must not migrate it.
+ * Returns the number of pending migrations. Checks first whether the database is suitable, because a process that may
+ * not open a database must not migrate it.
  */
 async function inspect(
   database: Database,

@@ -1,4 +1,7 @@
-/** When the outcome of a transaction is in doubt, the result is either correct or says that the outcome is unknown. */
+/**
+ * If the outcome of a transaction is in doubt, the call either returns the correct result or reports that the outcome
+ * is unknown.
+ */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import {
@@ -65,7 +68,7 @@ class World {
 suite("a transaction whose number is reused after a crash", () => {
   const stack = new AsyncDisposableStack();
   const refusals = new Map<string, unknown>();
-  // With separate priorities, so that no call waits for the counter of another.
+  // The calls use separate priorities, so that none waits for another call's counter.
   const publishing = publishCommand({
     event: { tenantId: "p", priority: "high" },
     deliveries: [{ lane: lane("webhook-p") }],
@@ -89,7 +92,7 @@ suite("a transaction whose number is reused after a crash", () => {
   }
 
   before(async () => {
-    // Uncommitted data stays in memory, so that it is lost together with its transaction number.
+    // Uncommitted data is not flushed to disk, so the crash loses it together with its transaction number.
     const settings = { wal_writer_delay: "10s", autovacuum: "off" };
     const world = await World.open(stack, { server: settings });
     const { server, proxy } = world;

@@ -1,5 +1,4 @@
-// Webhooks and leases that workers hold when their database crashes, and what happens to them when the workers join
-// again.
+// What happens to the webhooks and leases of workers when the database crashes and the workers join again.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import {

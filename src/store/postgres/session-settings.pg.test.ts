@@ -1,7 +1,4 @@
-/**
- * Settings of a role or a database that change how values are written, how durable commits are, or how values are
- * compared.
- */
+/** Role and database settings that change the format of values, the durability of commits, or comparisons. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { createTestDatabase } from "../../../test/conformance/store/postgres-database.fixture.ts";

@@ -20,8 +20,8 @@ export interface Membership {
 }
 
 /**
- * What all parts of the store share, for one server run (`Incarnation`). All numbers in it come from that server run,
- * and both databases refuse statements once there is another one.
+ * The state that all parts of the store share during one server run (`Incarnation`). All numbers in it come from that
+ * server run. Both databases refuse statements once a different server run is found.
  */
 export interface StoreState {
   /** Used for event processing. */

@@ -32,7 +32,7 @@ test("statistics of six webhooks read six webhooks' rows, however many others ha
     client.query(`INSERT INTO posthorn.delivery_stats (step, bucket, tenant, subject, writer, part, counted_to, counts)
       SELECT ${step}, h * 3600000::bigint, w % ${tenants}, w, 1, 0, 1, decode('0102030405060708090a0b0c', 'hex')
       FROM generate_series(${from}, ${to}) h, generate_series(1, ${webhooks}) w`);
-  // The server's statistics are always somewhat stale, so they contain no row of this step.
+  // The server's statistics are always somewhat stale, so they do not include any row of this step.
   await fill(0, 1, 2);
   await client.query("ANALYZE posthorn.delivery_stats");
   await fill(1, 1, hours);
@@ -48,7 +48,7 @@ test("statistics of six webhooks read six webhooks' rows, however many others ha
     const { rows } = await client.query<Explained>(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${sql}`, values);
     const plan = rows[0]?.["QUERY PLAN"][0]?.Plan;
     const pages = (plan?.["Shared Hit Blocks"] ?? 0) + (plan?.["Shared Read Blocks"] ?? 0);
-    // A seek reads three or four pages. All rows fill about 600 pages, which a join reads repeatedly.
+    // A seek reads three or four pages. All rows together fill about 600 pages, and a join would read these repeatedly.
     assert.ok(pages > 0 && pages <= 6 * hours * 5, `${mode}: ${pages} pages`);
   }
   await client.end();

@@ -1,4 +1,4 @@
-/** A server that responds but cannot be written to, or whose responses do not arrive. */
+/** A server that responds but rejects writes, or whose responses do not arrive. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, suite, test } from "node:test";
 import { publish, start } from "../../../test/conformance/store/scene.fixture.ts";
@@ -53,7 +53,7 @@ suite("a primary that cannot be reached", () => {
       );
       counts.push(Number(row?.["held"]));
     };
-    // More calls than connections, each abandoned by its caller.
+    // More calls than connections. The caller of each one abandons it.
     const refused: Promise<unknown>[] = [];
     for (let round = 0; round < 3 * connectionsMax; round += 1) {
       refused.push(assert.rejects(publish(store), { name: "StoreUnavailableError" }));

@@ -66,7 +66,10 @@ function overwrite(file: string, page: number): void {
   execFileSync("sh", ["-c", script, "sh", file, String(page), String(pageBytes)]);
 }
 
-/** Store calls that a running Posthorn makes. Each is completed, or rejected as unavailable. */
+/**
+ * Store calls that a running Posthorn makes. After the damage, each one must either complete or be rejected as
+ * unavailable.
+ */
 const questions: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
   publish: (store) => publish(store, { event: { idempotencyKey: "key-1", fingerprint: "f" } }),
   publishNew: (store) => publish(store, { deliveries: [{ lane: lane("webhook-9") }] }),
@@ -137,7 +140,7 @@ function assertDamaged(error: unknown, what: string): void {
   if (error instanceof StoreUnavailableError) assert.equal(error.trouble, "damaged", `${what}: ${stack}`);
 }
 
-/** After it has detected the damage, the store reports it when queried and accepts nothing that might be lost. */
+/** After detecting the damage, the store reports it when queried and refuses all writes that might be lost. */
 async function assertGivesUp(store: Store): Promise<void> {
   const isDamaged = { name: "StoreUnavailableError", trouble: "damaged" };
   await assert.rejects(store.ping(), isDamaged);

@@ -32,7 +32,7 @@ import { migrate } from "./migrations.ts";
 import { databaseFile } from "./open.ts";
 import { loadState } from "./state.ts";
 
-/** The parts of a store that these tests use, plus the underlying connection, with which a test can cause damage. */
+/** The parts of a store that these tests use, and the underlying connection, which tests use to cause damage. */
 interface BreakableStore {
   readonly store: Store;
   readonly db: DatabaseSync;
@@ -83,7 +83,7 @@ test("a full disk refuses the batch whole: no row, no lease, no counter, no numb
   });
   assert.deepEqual(await store.deliveries.depth(), depth);
   assert.deepEqual((await store.deliveries.lanesWithWork(null, 9)).lanes, [key]);
-  // Once there is space, the same batch succeeds, with the same leases.
+  // Once the disk has space again, the same batch succeeds with the same leases.
   db.exec("PRAGMA max_page_count = 1000000");
   const { publishes, settled } = await commit(store, batch);
   assert.deepEqual(settled, [{ kind: "written" }, { kind: "written" }]);
@@ -111,7 +111,7 @@ test("a statement that fails in mid-batch rolls back everything before it", asyn
   await assert.rejects(commit(store, { publishes: [command], settlements: [settlement(first), broken] }));
   assert.equal(await store.history.getEvent(null, command.event.id), null);
   assert.equal((await store.deliveries.depth()).waiting.normal, 2);
-  // The refused event's strings were stored in a transaction that was rolled back.
+  // The refused event's strings were stored in the transaction that was rolled back. The retry must store them again.
   const retried = await commit(store, {
     publishes: [command],
     settlements: [settlement(first), settlement(second)],
@@ -159,7 +159,7 @@ test("leases that a refused batch had taken back protect their rows as before, o
     commit(store, { settlements: leases.slice(0, 1).map((lease) => settlement(lease, { attempt })) }),
   );
   assert.deepEqual(claimedIds(await claim(store, key)), []);
-  // A later commit records how far back the next startup must scan. The first lease must still be included.
+  // A later commit stores the position from which the next startup must scan. It must still include the first lease.
   await publish(store, { deliveries: [{ state: "skipped" }] });
   const floor = db.prepare("SELECT fresh_floor FROM counters").get()?.["fresh_floor"];
   assert.equal(floor, leases[0]?.ref);

@@ -81,7 +81,7 @@ test("spent entries are removed in groups, from the file and from memory", (t) =
   assert.equal(left(), 9_000);
   assert.equal(queue.spentIn(1), 9);
   assert.equal(queue.laneAfter(0), 889);
-  // Together they exceed the limit, although no single lane has many.
+  // Together, the lanes exceed the limit, although none of them does on its own.
   connection.write(() => {
     for (const entry of entries.slice(8_000, 8_500)) queue.spend(entry);
   });

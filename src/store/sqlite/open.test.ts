@@ -106,7 +106,7 @@ test("refuses newer and development schemas and files of other programs, and lea
     execute(dataDir, sql);
     await assert.rejects(openHere(dataDir), { name });
     assert.throws(() => planStoreMigrations(dataDir), { name });
-    // Fails with the same error, so the lock was released.
+    // Opening again fails with the same error, which shows that the lock was released.
     await assert.rejects(openHere(dataDir), { name });
   }
 });

@@ -86,7 +86,10 @@ function openError(cause: unknown, dataDir: string): unknown {
   return isVague && isDiskFull(dataDir) ? diskFull(cause) : error;
 }
 
-/** The migrations that opening the folder would run. Only reads, even while another process owns the folder. */
+/**
+ * Returns the migrations that opening the folder would run. Writes nothing, and can be called while another process
+ * owns the folder.
+ */
 export function planStoreMigrations(dataDir: string): MigrationPlan {
   const file = databaseFile(dataDir);
   refuseEmptied(file);

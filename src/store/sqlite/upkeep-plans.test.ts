@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { day, start } from "../../../test/conformance/store/scene.fixture.ts";
 import { databaseFile, openSqliteStore } from "./open.ts";
 
-/** Tables that stay small, or of which a statement reads only a bounded range. */
+/** Tables that stay small, and tables of which statements read only a bounded range. */
 const bounded: ReadonlyMap<string, string> = new Map([
   ["alert_mutes", "as many as users created"],
   ["stat_journal", "a row for each commit that is not rolled up yet"],

@@ -97,8 +97,8 @@ function writeNewFile(path: string, text: string): void {
 }
 
 /**
- * A file is durable only once its directory entry is durable. Otherwise, a power failure could lose the key that sealed
- * the secrets.
+ * Makes a new directory entry durable; only then is the file durable. Otherwise, a power failure could lose the key
+ * that sealed the secrets.
  */
 function syncDirectory(path: string): void {
   const directory = openSync(path, "r");

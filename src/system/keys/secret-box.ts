@@ -27,7 +27,7 @@ const headerBytes = 1 + keyIdBytes + nonceBytes;
 /** Length of every master key and of the digest key. */
 export const masterKeyBytes = 32;
 
-/** The current master key, which seals new secrets, and older keys, which still open what they sealed. */
+/** The current master key, which seals new secrets, and older keys, which still open the secrets that they sealed. */
 export interface KeyRing {
   seal(plaintext: Uint8Array, context: string): Uint8Array;
   /** Throws `SecretUnreadableError`. */

@@ -9,7 +9,7 @@ export interface SmtpOptions {
   readonly from: string;
   /** Envelope sender, which receives bounces. Defaults to the address in `from`. */
   readonly bouncesTo?: string | null;
-  /** If false, an unencrypted connection is permitted if the server does not offer TLS. */
+  /** If false, the connection is unencrypted when the server does not offer TLS. */
   readonly requiresTls: boolean;
   /** Resolves the server's name, in place of the system's resolver. */
   readonly lookup?: LookupFunction;

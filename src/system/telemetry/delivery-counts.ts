@@ -60,7 +60,10 @@ export class GatewayCounts {
   }
 }
 
-/** Limits for distinct values of one label, and for pairs of values: each costs up to a few dozen time series. */
+/**
+ * Limits on the number of distinct values of one label, and of pairs of values. Each value or pair costs up to a few
+ * dozen time series.
+ */
 const eventTypesMax = 200;
 const tenantsMax = 200;
 const pairsMax = 1_000;

@@ -41,7 +41,10 @@ export class DurationQuantiles {
     this.#startedAt = now;
   }
 
-  /** Milliseconds by share. NaN without observations, which is Prometheus's value for no data. */
+  /**
+   * Durations in milliseconds for the given shares. NaN without observations, which is Prometheus's value for missing
+   * data.
+   */
   quantiles(shares: readonly number[]): readonly number[] {
     const all = newHistogram();
     all.add(this.#current);

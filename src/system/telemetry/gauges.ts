@@ -11,7 +11,7 @@ export interface MetricSources {
   /** Number of webhooks that a user paused. */
   readonly paused: () => number;
   readonly activity: () => Activity;
-  /** How late the oldest delivery is that is delayed only by this system. */
+  /** How late the oldest delivery is, among those delayed only by this system. */
   readonly oldestDueMs: () => Promise<number>;
   /** Absent if the store is on another machine. */
   readonly disk?: (() => { readonly freeBytes: number; readonly sizeBytes: number } | null) | undefined;
@@ -114,7 +114,7 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
   ];
 }
 
-/** How late the work of a process is. */
+/** Metrics that show how far the work of a process is behind schedule. */
 function latenessMetrics(sources: MetricSources): readonly PlainMetric[] {
   return [
     single(
@@ -151,7 +151,7 @@ function diskMetrics({ disk }: MetricSources): readonly PlainMetric[] {
   ];
 }
 
-/** Current resources of a process. */
+/** Current resource usage of a process. */
 function processMetrics(sources: MetricSources): readonly PlainMetric[] {
   return [
     single(
@@ -230,7 +230,7 @@ function workersMetric(workers: NonNullable<MetricSources["workers"]>): PlainMet
   };
 }
 
-/** The broker's numbers are omitted while it does not respond. */
+/** Values from the broker are omitted while it does not respond. */
 function queueMetrics(queue: () => QueueReading): readonly PlainMetric[] {
   return [
     single("posthorn_queue_connected", "gauge", "1 while RabbitMQ carries hints, else 0.", () =>

@@ -10,7 +10,7 @@ import type { LogFields, Logger } from "../../ports/telemetry.ts";
 const secretField =
   /^(authorization|cookie|set-cookie|password|passphrase|secret|secrets|token|bearer|bearer_?token|(admin|master|api|private)_?key|payload|body|data)$/i;
 
-/** Our own formats of secrets, within any text. */
+/** Secrets in our own formats, anywhere in a text. */
 const secretText = /\b(?:whsec|whsk)_[A-Za-z0-9+/=_-]{8,}|\bBearer\s+[^\s"']+|\bphk_[A-Za-z0-9_-]{12,}/g;
 /** Anchored at the beginning of a word. Otherwise, a long word would be scanned once for each of its characters. */
 const credentials = /(\b\w+:\/\/)[^\s/@:]*:[^\s/@]*@/g;
@@ -86,7 +86,10 @@ function shown(value: unknown): string {
   return JSON.stringify(value) ?? "undefined";
 }
 
-/** Text from a receiver or publisher must not move the cursor in the reader's terminal. */
+/**
+ * Replaces control characters, because text from a receiver or publisher must not move the cursor in the reader's
+ * terminal.
+ */
 function plain(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, (character) => (character === "\n" ? "\n" : "·"));
 }

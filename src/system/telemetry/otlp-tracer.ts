@@ -14,7 +14,7 @@ import type { Span } from "../../domain/tracing/trace-context.ts";
 import { type Clock, withDeadline } from "../../ports/clock.ts";
 import type { Logger, Tracer } from "../../ports/telemetry.ts";
 
-/** Totals since the start. */
+/** Totals since startup. */
 export interface TracerReading {
   readonly exported: number;
   readonly dropped: Readonly<Record<"limit" | "queue_full" | "export_failed", number>>;
@@ -40,7 +40,7 @@ const complainEveryMs = 60_000;
 /**
  * Exports spans over OTLP/HTTP with OpenTelemetry's exporter and batch processor, which read their configuration from
  * the standard settings (`OTEL_EXPORTER_OTLP_*`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`). If the collector is
- * unavailable, spans are lost and nothing else.
+ * unavailable, only spans are lost.
  */
 export class OtlpTracer implements Tracer {
   readonly sampling: TraceSampling;

@@ -67,8 +67,8 @@ export class LabelValues {
 
   /**
    * Returns the value while there is space, and `other` after that. An admitted value stays admitted. If tenants choose
-   * the values, each tenant may admit no more than remain for the others: the first one half of all values, the next
-   * one half of the rest, and so on.
+   * the values, a tenant may admit another value only if more values remain than it has admitted. The first tenant can
+   * thus admit half of all values, the next one half of the rest, and so on.
    */
   admit(value: string, tenantId?: string): string {
     if (this.#known.has(value)) return value;

@@ -27,7 +27,7 @@ function processRegistry(): Registry {
 
 export interface PrometheusMetrics {
   readonly metrics: Metrics;
-  /** From this call on, the gauges are included in the text. */
+  /** Includes gauges from these sources in the text from now on. */
   observe(sources: MetricSources): void;
   /** The metrics in the exposition format. */
   text(): Promise<string>;

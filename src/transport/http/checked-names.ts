@@ -13,17 +13,17 @@ const addressesPerNameMax = 8;
 
 interface Answer {
   readonly addresses: readonly string[];
-  /** Reason why no address is left to connect to. */
+  /** Why `addresses` is empty; null if it is not. */
   readonly fault: TransportFault | null;
   readonly expiresAtMs: number;
 }
 
 /**
- * Resolves names to addresses that the policy allows.
+ * Resolves host names to IP addresses that the policy allows.
  *
- * The cache holds the checked result, and connections use the addresses in it, so a name that changes between the check
- * and the connection (rebinding) has no effect. Concurrent lookups of one name share one query. The cache and the number
- * of addresses per name are bounded, because receivers choose names and addresses.
+ * The cache holds the checked result, and connections use the IP addresses in it, so a name that changes between the
+ * check and the connection (rebinding) has no effect. Concurrent lookups of one name share one query. The cache and the
+ * number of IP addresses per name are bounded, because receivers choose both.
  */
 export class CheckedNames {
   readonly #source: NameSource;
@@ -38,7 +38,7 @@ export class CheckedNames {
     this.#clock = clock;
   }
 
-  /** At least one address, in the order in which to try them; rejects with a `TransportFault`. */
+  /** At least one IP address, in the order in which to try them; rejects with a `TransportFault`. */
   async addressesOf(hostname: string): Promise<readonly string[]> {
     const cached = this.#answers.get(hostname);
     const fresh = cached !== undefined && cached.expiresAtMs > this.#clock.monotonicMs();
@@ -95,7 +95,7 @@ export class CheckedNames {
   }
 
   #failure(fault: TransportFault): Answer {
-    // A resource shortage of this machine says nothing about the name.
+    // If this machine lacked a resource, the failure does not depend on the name, so it is not cached.
     const cachedMs = fault.shortage === null ? failureCachedMs : 0;
     return { addresses: [], fault, expiresAtMs: this.#clock.monotonicMs() + cachedMs };
   }
@@ -109,14 +109,14 @@ export class CheckedNames {
   }
 }
 
-/** The fault of an address to which connections are forbidden; null for an allowed address. */
+/** The fault for connecting to a forbidden IP address; null for an allowed one. */
 export function refusal(policy: Pick<AddressPolicy, "judge">, address: string): TransportFault | null {
   const judgement = policy.judge(address);
   if (judgement.allowed) return null;
   return new TransportFault("network", `egress refused: ${address} is ${judgement.addressClass}`);
 }
 
-/** Alternates the families (RFC 8305), so that one broken family costs one attempt. */
+/** Alternates IPv6 and IPv4 (RFC 8305), so that one broken address family costs one attempt. */
 function interleave(addresses: readonly string[]): string[] {
   const isV6 = (address: string): boolean => address.includes(":");
   const v4 = addresses.filter((address) => !isV6(address));

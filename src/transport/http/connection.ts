@@ -9,7 +9,7 @@ export class DialTimes {
   resolvedMs: number | null = null;
   connectedMs: number | null = null;
   securedMs: number | null = null;
-  /** The address connected to, or the last one tried; null through a proxy. */
+  /** The IP address connected to, or the last one tried; null through a proxy. */
   peerAddress: string | null = null;
   readonly #clock: Pick<Clock, "monotonicMs">;
 
@@ -42,7 +42,7 @@ export class DialTimes {
     return since(this.connectedMs, this.securedMs);
   }
 
-  /** When the connection became usable; null until then. `isSecure` includes TLS. */
+  /** When the connection became usable, including TLS if `isSecure` is set; null until then. */
   readyMs(isSecure: boolean): number | null {
     return isSecure ? this.securedMs : this.connectedMs;
   }
@@ -53,10 +53,11 @@ function since(from: number | null, until: number | null): number | null {
 }
 
 export interface ConnectionOwner {
-  /** The connection ended: closed by the receiver, or idle for too long. */
+  /** Called when the connection has ended, because the receiver closed it or because it was idle for too long. */
   disconnected(byReceiver: boolean): void;
   /**
-   * The receiver reported that it did not and will not process the request (GOAWAY), so it can be sent again safely.
+   * Called when the receiver reports that it did not and will not process the request (GOAWAY). The request can then be
+   * sent again safely.
    */
   refused(exchange: Exchange): void;
 }
@@ -81,11 +82,11 @@ export interface Connection {
   readonly isSilent: boolean;
   /** Null until it is known. */
   readonly httpVersion: HttpVersion | null;
-  /** Data of the newest socket; null before the first dial. */
+  /** Times of the newest socket; null before the first dial. */
   readonly times: DialTimes | null;
   /** May throw undici's errors for requests that cannot be sent. */
   send(exchange: Exchange): void;
-  /** From here on, received bytes belong to the response to the next request. */
+  /** Call before sending a request: bytes received afterwards belong to its response. */
   expectAnswer(listener: WireLimitListener): void;
   destroy(done: () => void): void;
 }

@@ -14,18 +14,21 @@ import type { TlsIdentity } from "./tls-identities.ts";
 interface Habit {
   /** How long the last connection had been idle when the receiver closed it. */
   readonly closedAfterMs: number;
-  /** The time derived from two of these observations in a row; null after the first. */
+  /** How long to keep idle connections, derived from two consecutive observations that agree; otherwise null. */
   readonly keptMs: number | null;
   readonly notedAtMs: number;
 }
 
 const habitsMax = 4096;
 const habitMsMax = 60 * 60_000;
-/** If a connection is closed earlier than this, that indicates a restart rather than a habit. */
+/** A connection that is closed earlier than this indicates a restart of the receiver, not an idle timeout. */
 const habitMsMin = 500;
-/** Maximum difference between two times of one habit. */
+/** Maximum difference between two observations of the same idle timeout. */
 const agreementMs = 500;
-/** Up to this share of the time, a request can be sent without a race against the receiver's close. */
+/**
+ * Idle connections are kept only for this share of the observed time, so that no request races against the receiver's
+ * close.
+ */
 const safeShare = 0.8;
 
 /**
@@ -111,7 +114,10 @@ export class Connections {
     this.#idleTimes = new IdleTimes(clock, limits.idleSocketMs);
   }
 
-  /** Connections open or being opened. While addresses are raced, one of these connections may hold a second socket. */
+  /**
+   * Connections open or being opened. While IP addresses are tried in parallel, one of these connections may hold a
+   * second socket.
+   */
   get openCount(): number {
     return this.#open.size;
   }
@@ -229,7 +235,10 @@ export class Connections {
     return pooled;
   }
 
-  /** Only once: a receiver that refuses on every connection must not cause endless retries. */
+  /**
+   * Sends a request over another connection, but only once: a receiver that refuses on every connection must not cause
+   * endless retries.
+   */
   #sendElsewhere(pooled: PooledConnection, exchange: Exchange): void {
     if (exchange.settled) return;
     if (!exchange.startOver()) return exchange.fail("network", "the receiver refused it on two connections");
@@ -264,7 +273,7 @@ function sendOver(pooled: PooledConnection, exchange: Exchange): void {
 }
 
 function ignore(): void {
-  // No caller waits for an abandoned connection.
+  // When a connection is abandoned, no caller is waiting for it any more.
 }
 
 export interface NegotiatedConnectionParts {
@@ -276,7 +285,7 @@ export interface NegotiatedConnectionParts {
   readonly owner: ConnectionOwner;
 }
 
-/** A connection that offers HTTP/2 and uses what the receiver selects in the TLS handshake (ALPN). */
+/** A connection that offers HTTP/2 and uses the protocol that the receiver selects in the TLS handshake (ALPN). */
 class NegotiatedConnection implements Connection {
   readonly #parts: NegotiatedConnectionParts;
   #exchange: Exchange | null = null;

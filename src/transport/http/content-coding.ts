@@ -54,7 +54,7 @@ const fieldLengthMax = 200;
 
 interface Decoding {
   readonly bytesMax: number;
-  /** Whether the input may end early. If false, that is an error. */
+  /** Whether the input may be truncated. If false, truncated input is an error. */
   readonly mayBeCut: boolean;
 }
 
@@ -86,9 +86,9 @@ const decoders: ReadonlyMap<string, readonly Decode[]> = new Map<string, readonl
 ]);
 
 /**
- * A body in readable form: in UTF-8, and without the content codings that the receiver applied although none was
- * offered. The body may be truncated. The result is truncated to `bytesMax`. If a coding is unknown or broken, the body
- * is returned unchanged.
+ * A body in readable form: in UTF-8, and without content codings, which some receivers apply although none was offered.
+ * The input may be truncated, and the result is truncated to `bytesMax`. If a coding is unknown or broken, the body is
+ * returned unchanged.
  */
 export function readableSample(body: Uint8Array, head: RawFields, bytesMax: number): Uint8Array {
   const plain = withoutCodings(body, head, beginningOf);
@@ -135,8 +135,8 @@ function withoutCodings(body: Uint8Array, head: RawFields, undo: Undo): Uint8Arr
 }
 
 /**
- * A full sample may end within a secret; the end of a sample is masked only if the sample is full. If the decoded text
- * is shorter, its end is omitted.
+ * How much decoded text to keep. The sample may end within a secret, and masking covers the end of a sample only if the
+ * sample is full. The last quarter of a shorter text is therefore omitted.
  */
 function safeEnd(length: number, bytesMax: number): number {
   return length >= bytesMax ? bytesMax : Math.floor(length * 0.75);

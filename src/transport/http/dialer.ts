@@ -40,15 +40,16 @@ interface DialerParts {
   readonly proxy: Proxy | null;
 }
 
-/** RFC 8305: how long an attempt may remain pending before the next address is tried in parallel. */
+/** RFC 8305: how long an attempt may remain pending before the next IP address is tried in parallel. */
 const attemptHeadStartMs = 250;
 
 /**
- * Opens the connections: checks the address first, connects to exactly that address, and checks the socket's remote
+ * Opens the connections: checks the IP address first, connects to exactly that address, and checks the socket's remote
  * address before handing it over. TLS verifies the certificate against the name.
  *
- * With a proxy, the proxy resolves names and connects, so only literal addresses can be checked here; the rest is the
- * proxy's task (for example smokescreen's). The proxy's own address is the operator's choice and is not checked.
+ * With a proxy, the proxy resolves names and connects, so only URLs with a literal IP address can be checked here.
+ * The proxy (for example smokescreen) checks the others. The proxy's own address is the operator's choice and is not
+ * checked.
  */
 export class Dialer {
   readonly #parts: DialerParts;
@@ -124,7 +125,7 @@ export class Dialer {
       socket.destroy();
       return done(refused, null);
     });
-    // If addresses were tried in parallel, the last one that connected counts; almost always there is only one.
+    // If IP addresses were tried in parallel, the last one that connected counts; almost always there is only one.
     return made.prependOnceListener("connect", () => times.connected());
   }
 
@@ -152,7 +153,9 @@ export class Dialer {
   }
 }
 
-/** Only names are sent in the handshake (SNI); certificates of addresses are checked against the address. */
+/**
+ * Only host names are sent in the handshake (SNI). If the host is an IP address, the certificate is checked against it.
+ */
 function servernameOf(target: DialTarget): { servername?: string } {
   if (target.protocol !== "https:" || isIP(target.hostname) !== 0) return {};
   return { servername: target.hostname };
@@ -171,7 +174,7 @@ function failSoon(times: DialTimes, fault: TransportFault, done: DialDone): Dial
   };
 }
 
-/** Tries addresses one after another, and in parallel if one does not respond; the first connection wins. */
+/** Tries IP addresses one after another, and in parallel if one does not respond; the first connection wins. */
 class AddressRace implements Pick<Dial, "abort"> {
   readonly #addresses: readonly string[];
   readonly #attempt: (address: string, done: DialDone) => Socket;
@@ -179,7 +182,7 @@ class AddressRace implements Pick<Dial, "abort"> {
   readonly #sockets = new Set<Socket>();
   #next = 0;
   #timer: Timer | null = null;
-  /** The first fault, or the first fault caused by this machine. */
+  /** The first fault caused by this machine, otherwise the first fault. */
   #fault: TransportFault | null = null;
   #done: DialDone | null = null;
 
@@ -238,8 +241,8 @@ class AddressRace implements Pick<Dial, "abort"> {
 
   #lose(fault: TransportFault | null): void {
     if (this.#done === null) return;
-    // Without its resource shortage this machine might have reached the address, so the other faults do not explain the
-    // failure completely.
+    // If this machine had not lacked a resource, it might have reached the IP address, so the other faults do not
+    // explain the failure completely.
     const isOurs = fault !== null && fault.shortage !== null;
     if (this.#fault === null || (isOurs && this.#fault.shortage === null)) this.#fault = fault;
     if (this.#next < this.#addresses.length) this.#tryNext();

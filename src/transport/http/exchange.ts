@@ -22,7 +22,7 @@ import { decodedBody, firstOf, keptFields, type RawFields, readableSample } from
 import { breaksHttp, faultOf, ownFaultOf, sentence, TransportFault } from "./failures.ts";
 import { type WireLimitListener, wireBytesMax } from "./response-gate.ts";
 
-/** A reused connection has no dial times in this attempt. */
+/** Creates the trace of an attempt. It contains no dial times if the connection was reused. */
 function wireTrace(
   connection: Pick<Connection, "httpVersion" | "times"> | null,
   isSecure: boolean,
@@ -76,7 +76,7 @@ const interimResponsesMax = 32;
 
 export interface ExchangeOwner {
   monotonicMs(): number;
-  /** Whether the request is sent again, over a new connection. */
+  /** Called to send the request again over a new connection. Returns false if that is not possible. */
   repeats(exchange: Exchange): boolean;
   /** Called once, before the result is handed out. `reusable` means that the connection is at a message boundary. */
   ended(exchange: Exchange, reusable: boolean): void;
@@ -108,7 +108,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
   #interimResponses = 0;
   #retryAfter: string | null = null;
   #head: RawFields | null = null;
-  /** Set only if a trace is due. */
+  /** Set only if the attempt is traced. */
   #headMs: number | null = null;
   /** Set if the request had to wait for an unused socket. */
   #placedMs: number | null = null;
@@ -196,7 +196,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
 
   /**
    * The receiver closed an idle connection while the request was in transit, as every server does occasionally. Usually
-   * the receiver has not seen the request. If it has, it receives it twice with the same key, as after any lost
+   * the receiver has not seen the request. Otherwise it receives the request twice with the same key, as after any lost
    * response.
    */
   #isLostRace(error: Error): boolean {
@@ -205,7 +205,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     return lostCodes.has(codeOf(error) ?? "");
   }
 
-  /** Used instead of `startOver` after a lost connection: the receiver may have received the request. */
+  /**
+   * Prepares the request to be sent again after a lost connection. Unlike with `startOver`, the receiver may already
+   * have received it.
+   */
   repeat(): void {
     this.#startedOver = true;
     this.isReused = false;
@@ -232,7 +235,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     );
   }
 
-  /** undici bounds the head and we bound the body, so the excess is hidden in the framing. */
+  /**
+   * Called when the response exceeds the limit on the wire. undici bounds the head and we bound the body, so the excess
+   * is in the framing.
+   */
   onWireLimit(): void {
     if (this.status !== 0) this.#answer(true, false, null);
     else this.fail("protocol", `more than ${wireBytesMax} bytes without a complete response head`);
@@ -286,7 +292,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     return withoutInnerAddresses(message, new URL(this.request.origin).hostname);
   }
 
-  /** Null for the usual case, which excludes interrupted responses. */
+  /** The trace of an attempt. Null after a complete and usual response, unless a trace was requested. */
   #traceOf(observation: AttemptObservation, endedMs: number): WireTrace | null {
     const isAnswered = observation.kind === "response" && observation.complete && isUsual(observation.status);
     if (isAnswered && this.request.traced !== true) return null;
@@ -351,7 +357,7 @@ function isUsual(status: number): boolean {
 
 const multiStatus = 207;
 
-/** No cost for an ordinary request. TLS settings do not matter over `http:`. */
+/** The key of an ordinary request is its origin, which costs nothing. TLS settings do not matter over `http:`. */
 function poolKeyOf({ origin, http2, clientCertificate }: OutboundRequest): string {
   if ((!http2 && clientCertificate === null) || !origin.startsWith("https:")) return origin;
   return `${origin} ${http2 ? "h2" : "h1"} ${clientCertificate?.id ?? ""}`;

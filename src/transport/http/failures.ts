@@ -118,7 +118,7 @@ function hasAddressFor(remote: string): boolean {
     .some((own) => own.family === family && own.internal === isLoopback && !/^fe[89ab]/i.test(own.address));
 }
 
-/** Whether a descriptor is currently available. Resolvers hide a shortage of descriptors behind other errors. */
+/** Checks whether a file descriptor is available. Resolvers report a shortage of descriptors as other errors. */
 export function descriptorShortage(): Shortage | null {
   try {
     closeSync(openSync(devNull, "r"));

@@ -8,7 +8,7 @@ import { type ConnectionLimits, Connections } from "./connections.ts";
 import { Deadlines, Exchange, type ExchangeOwner, type Expiring } from "./exchange.ts";
 import { Dialer, parseProxyUrl } from "./dialer.ts";
 
-/** Includes the connection limits, over all origins. */
+/** Includes the connection limits, which apply to all origins together. */
 export interface HttpTransportOptions extends ConnectionLimits {
   readonly addressPolicy: Pick<AddressPolicy, "judge">;
   readonly clock: Clock;
@@ -85,7 +85,8 @@ class HttpTransport implements Transport, ExchangeOwner {
   }
 
   /**
-   * The receiver responded that it does not serve this host (421), so both addresses and connections may be outdated.
+   * Handles a 421: the receiver does not serve this host, so both the resolved IP addresses and the connections may be
+   * outdated.
    */
   #misdirected(origin: string): void {
     this.#names.forget(new URL(origin).hostname);

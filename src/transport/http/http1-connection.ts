@@ -103,7 +103,7 @@ export class Http1Connection implements Connection {
   #connect(options: buildConnector.Options, callback: buildConnector.Callback): void {
     const first = this.#firstSocket;
     this.#firstSocket = null;
-    // undici is still requesting a connection, and would miss one that is available immediately.
+    // undici has not finished requesting the connection, and would miss a socket that is passed on immediately.
     if (first !== null && !first.destroyed) return queueMicrotask(() => this.#use(first, callback));
     this.#dial = this.#dialer.dial(options, this.#identity, (fault, socket) => {
       this.#dial = null;

@@ -133,7 +133,7 @@ interface Http2ConnectionParts {
  */
 export class Http2Connection implements Connection {
   readonly httpVersion = "2";
-  /** GOAWAY reports which streams were not processed. */
+  /** Not needed, because GOAWAY reports which streams were not processed. */
   readonly isSilent = false;
   readonly times: DialTimes | null;
   readonly #authority: string;
@@ -222,7 +222,7 @@ export class Http2Connection implements Connection {
     stream.once("response", (fields) => {
       if (exchange.settled) return;
       exchange.onResponseStart(null, fields[":status"] ?? 0, fields);
-      // Not earlier: Node may emit the body first.
+      // Add this listener only now: Node may otherwise emit the body before the response.
       stream.on("data", (chunk: Buffer) => exchange.onResponseData(null, chunk));
     });
     stream.once("end", () => this.#ended(stream, exchange));

@@ -44,7 +44,7 @@ export function send(transport: Transport, origin: string, timeoutMs = 5000): Pr
   });
 }
 
-/** The status of the response, or the reason why there is none. */
+/** The status of the response, or the error message if no response arrived. */
 export function statusOf(result: TransportResult): number | string {
   return result.observation.kind === "response" ? result.observation.status : (result.errorMessage ?? "");
 }

@@ -4,7 +4,7 @@ import { PassThrough } from "node:stream";
 import { describe, it } from "node:test";
 import { ResponseGate, wireBytesMax } from "./response-gate.ts";
 
-/** What the parser would receive if `chunks` were read one by one. */
+/** The bytes that the parser receives if `chunks` are read one by one. */
 function through(
   chunks: readonly string[],
   gate = new ResponseGate(),

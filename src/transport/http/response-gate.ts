@@ -54,7 +54,7 @@ export class ResponseGate {
   #lineFeeds = 0;
   /** Whether the head of the final response is not complete yet. */
   #isHeadOpen = false;
-  /** Location of the first `Content-Length` of the head; null before it. */
+  /** Location of the first `Content-Length` of the head; null until one is found. */
   #lengthLine: Uint8Array | null = null;
   #lengthAt = 0;
 
@@ -162,7 +162,7 @@ export class ResponseGate {
     return index;
   }
 
-  /** True at the last digit of `100`. */
+  /** Reads one byte of the status line. Returns true at the last digit of `100`. */
   #walkStatusLine(byte: number): boolean {
     if (this.#position === 0 && (byte === carriageReturn || byte === lineFeed)) return false;
     const position = this.#position++;

@@ -63,13 +63,13 @@ const plainIdentity: TlsIdentity = { http2: false, clientCertificate: null };
 /** The target of a socket. */
 interface SocketTarget {
   readonly protocol: string;
-  /** An address, or the name if a proxy resolves it. */
+  /** An IP address, or the host name if a proxy resolves it. */
   readonly hostname: string;
   /** Empty for the default port of the scheme. */
   readonly port: string;
   /** The name that the certificate must cover; absent if the host is an IP address. */
   readonly servername?: string;
-  /** A tunnel to the target, used for TLS to the target. */
+  /** A tunnel to the target, through which the TLS connection is established. */
   readonly tunnel?: Socket;
 }
 

@@ -1,4 +1,4 @@
-// A sender thread that ends in the way that the path of a request selects. Other requests get a response without
+// A sender thread that ends in the way selected by the request path. Requests with other paths get a response without
 // network access.
 
 import { noResponseFields, type OutboundRequest, type TransportResult } from "../../ports/transport.ts";

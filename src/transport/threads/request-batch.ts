@@ -1,8 +1,8 @@
 import type { ClientCertificate, OutboundMethod, OutboundRequest } from "../../ports/transport.ts";
 
 /**
- * Requests to a thread, packed into one string, one list of numbers and one run of bytes. The cost of structured clone
- * depends on the number of objects, so cloning a request with its headers would cost more than sending it.
+ * Requests to a thread, packed into one string, one list of numbers and one byte array. Structured clone has a cost per
+ * object, so cloning a request with its headers would cost more than sending it.
  */
 export interface RequestBatch {
   /** Origins, paths, header names and values, one after another. */

@@ -139,7 +139,7 @@ class Scene {
   }
 }
 
-/** A turn of the event loop; requests are handed over during it. */
+/** One turn of the event loop, during which requests are handed over. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

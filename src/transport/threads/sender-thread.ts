@@ -31,7 +31,7 @@ export interface SenderThreadParts extends SenderData {
 export interface LostSender {
   /** An error code or name; never the message, which may contain the data being sent. */
   readonly cause: string;
-  /** Requests whose progress is unknown. */
+  /** Number of requests whose progress is unknown. */
   readonly inFlight: number;
 }
 
@@ -45,8 +45,8 @@ interface Flight {
  * `silentTicksMax` seconds, its requests fail and the next request starts another thread.
  *
  * It receives requests only when it is ready. On a busy machine, starting may take longer than a request should wait.
- * In that case the requests are returned and the start continues, because another one would take as long and might
- * never get ready either.
+ * The requests are then returned and the start continues: another thread would take as long and might never become
+ * ready either.
  */
 export class SenderThread {
   readonly #parts: SenderThreadParts;

@@ -26,7 +26,7 @@ for (const path of ["/throws", "/fills"])
     assert.deepEqual((await transport.send(request)).observation, answered);
     const [ended, beside] = await Promise.all([
       transport.send({ ...request, path }),
-      // This request runs in another thread.
+      // This request is sent by another thread.
       transport.send({ ...request, origin: otherOrigin }),
     ]);
     assert.deepEqual(ended.observation, stateUnknown);
@@ -100,7 +100,9 @@ const otherOrigin =
     (origin) => slotOf(origin, threads) !== slotOf(request.origin, threads),
   ) ?? "";
 
-/** While `isHasty` is true, runs timers without their delay, one per turn of the event loop. */
+/**
+ * A clock that, while `isHasty` is true, runs timers without waiting for their delay, one per turn of the event loop.
+ */
 class HastyClock implements Clock {
   isHasty = false;
   now = systemClock.now;

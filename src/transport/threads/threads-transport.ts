@@ -16,7 +16,7 @@ export interface ThreadsTransportOptions {
   readonly clock: Clock;
   /** Sends requests to `http:` origins; if omitted, the threads send them. Closed with this transport. */
   readonly plain?: Transport | undefined;
-  /** Called when a thread ended unexpectedly. Another thread replaces it. */
+  /** Called after a thread ended unexpectedly. Another thread replaces it. */
   readonly onLost: (lost: LostSender) => void;
 }
 

@@ -83,7 +83,7 @@ export async function gatewayResources(
       always: { filter: {} },
       specials: {
         filter: { accepted: [{ body: { a: 1 } }], beside: () => ({ message: {} }) },
-        // No request has been received yet, so no value can be accepted.
+        // Before the first request is received, no value can be accepted.
         requestId: { accepted: [] },
         sourceId: { accepted: [id] },
         last: { beside: () => ({ sourceId: id }) },

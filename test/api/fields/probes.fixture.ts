@@ -5,16 +5,16 @@ import type { Field, Kind, ListKind, ObjectKind, TextKind } from "../../../src/r
 export interface Probe {
   /** Library name of the field, or of its member under test: `retry.maxAttempts`. */
   readonly path: string;
-  /** The value of the whole field. A function creates a new value for each call. */
+  /** The value of the whole field, or a function that creates a new value for each call. */
   readonly value: unknown;
   readonly isAccepted: boolean;
   /** Why the value is valid or invalid, for failure messages. */
   readonly what: string;
 }
 
-/** Test data that cannot be derived from the description of a field. */
+/** Test data that the description of a field does not determine. */
 export interface Special {
-  /** Replaces the values derived from the bounds if values need a meaning, such as a certificate. */
+  /** Replaces the values derived from the bounds if only meaningful values are valid, such as a certificate. */
   readonly accepted?: readonly unknown[];
   /** Fields that must be set together with the value. */
   readonly beside?: (value: unknown) => object;
@@ -126,14 +126,14 @@ function formsOf(length: number): readonly string[] {
   return ["", "https://", "#"].map((start) => start + "a".repeat(Math.max(0, length - start.length)));
 }
 
-/** The first word that the pattern allows. The few patterns that match none of these words list their values. */
+/** The first of the words that matches the pattern. The few patterns that match none of them list their values. */
 function textFor(pattern: string, texts: readonly string[]): string {
   const named = pattern.match(/\w{3,}/g) ?? [];
   const found = [...texts, ...named, traceparent].find((text) => new RegExp(pattern, "u").test(text));
   return found ?? assert.fail(`no text for ${pattern}`);
 }
 
-/** For the only pattern that matches none of the words and lists no values. */
+/** For the only pattern that does not match any of the words and does not list its values. */
 const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 function acceptedLists(kind: ListKind): Values {
@@ -211,7 +211,7 @@ function refusedLists(kind: ListKind): Values {
   ];
 }
 
-/** Distinct values, if there are that many. */
+/** Distinct values, if that many exist. */
 function itemsOf({ item }: ListKind, count: number): readonly unknown[] {
   return Array.from({ length: count }, (_, index) => {
     if (item.is === "text")

@@ -1,9 +1,9 @@
 import type { Fields } from "../../../src/resources/field.ts";
 import type { Specials } from "./probes.fixture.ts";
 
-/** A resource that callers set, with both ways to set it: an API route and a library call. */
+/** A resource that callers can create or update, through an API route and a library call. */
 export interface Resource {
-  /** Schemas of the OpenAPI document; several if the resource can be created and updated. */
+  /** Schemas of the OpenAPI document. There are several if the resource can be created and updated. */
   readonly components: readonly string[];
   readonly fields: Fields;
   readonly method: "POST" | "PUT" | "PATCH";

@@ -1,4 +1,4 @@
-/** All resources that callers set, with both ways to set them: an API route and a library call. */
+/** All resources that callers can create or update, each with its API route and its library call. */
 import assert from "node:assert/strict";
 import {
   type LibraryApiKeys,
@@ -285,7 +285,7 @@ function alertResources({ services }: RunningPosthorn, webhookId: string): reado
 
 let rulesMade = 0;
 
-/** The library expects times as numbers. */
+/** The library expects timestamps as numbers. */
 function inTime(input: object): object {
   return "mutedUntil" in input && input.mutedUntil === soonText ? { ...input, mutedUntil: soon } : input;
 }
@@ -324,7 +324,7 @@ async function firstProblem({ services }: RunningPosthorn): Promise<string> {
   }
 }
 
-/** A successful delivery can be retried repeatedly. */
+/** Waits for a successful delivery, because such a delivery can be retried repeatedly. */
 async function delivered({ services }: RunningPosthorn, id: string): Promise<string> {
   for (;;) {
     const { view } = await services.deliveries.get({ tenantId: null }, id);

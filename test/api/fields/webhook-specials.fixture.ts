@@ -7,13 +7,16 @@ import type { Specials } from "./probes.fixture.ts";
 
 export const newSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
 
-/** Empty if the value must be refused with every profile. */
+/**
+ * Fields that select a suitable profile. Empty if no profile is suitable, in which case the value must be refused with
+ * all profiles.
+ */
 function withProfile(fits: (profile: Profile) => boolean): object {
   const found = profiles.find(fits);
   return found === undefined ? {} : { profile: found.name, ...needsOf(found) };
 }
 
-/** Fields that the profile requires in addition. */
+/** Additional fields that the profile requires. */
 function needsOf({ registration }: Profile): object {
   return registration.bearerTokenRequired ? { bearerToken: "token" } : {};
 }

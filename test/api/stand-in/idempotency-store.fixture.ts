@@ -24,7 +24,7 @@ export class StandInIdempotencyStore implements IdempotencyStore {
   }
 
   async renew(): Promise<void> {
-    // No call here takes longer than a claim lasts.
+    // Claims need no renewal here, because no call takes longer than a claim lasts.
   }
 
   async finish({ scope, key, status, body }: Parameters<IdempotencyStore["finish"]>[0]): Promise<void> {

@@ -21,7 +21,7 @@ export interface StandIn extends OpenedApi {
 
 const payloadBytesMax = 262_144;
 
-/** The API with an engine in memory. `change` replaces parts of it. */
+/** The API with an in-memory engine. `change` replaces parts of the engine. */
 export async function openStandIn(
   change: (options: ApiOptions) => Partial<ApiOptions> = () => ({}),
 ): Promise<StandIn> {

@@ -24,7 +24,7 @@ export interface StandInWebhook {
   webhook: Webhook;
   secret: string;
   previous: { secret: string; expiresAt: number } | null;
-  /** The credentials that were set. Later values replace earlier ones. */
+  /** The credentials of the webhook. Later values replace earlier ones. */
   credentials: Pick<WebhookInput, "bearerToken" | "credentialHeaders" | "clientCertificate">;
   readonly circuit: CircuitBreakerState;
 }

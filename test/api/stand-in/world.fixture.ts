@@ -1,4 +1,4 @@
-/** The data of the engine stand-in, and how it is read. */
+/** The data of the engine stand-in, and functions that read it. */
 import { randomUUID } from "node:crypto";
 import type { Priority } from "../../../src/domain/delivery.ts";
 import type { DeliveryView, PublishReceipt } from "../../../src/features/services.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { DeduplicationStore } from "../../../src/receiver/deduplication.ts";
 
-/** An implementation under test. */
+/** An adapter under test. */
 export interface DeduplicationSubject {
   readonly name: string;
   /** A new, empty store. */
@@ -16,7 +16,7 @@ export interface OpenDeduplicationStore {
   cleanup(): Promise<void>;
 }
 
-/** Close to the wall clock, because Redis measures durations with its own clock. */
+/** Close to the real time, because Redis measures durations with its own clock. */
 const start = Date.now();
 const minute = 60_000;
 const day = 24 * 60 * minute;

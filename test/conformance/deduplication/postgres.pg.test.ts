@@ -9,7 +9,7 @@ deduplicationConformance({
   name: "postgres",
   open: async () => {
     const { pool, drop } = await openOwnSchema();
-    // Concurrently, like processes that start together.
+    // Calls run concurrently, as in processes that start together.
     await Promise.all([createPostgresDeduplicationTable(pool), createPostgresDeduplicationTable(pool)]);
     return {
       store: createPostgresDeduplicationStore(pool),

@@ -35,7 +35,7 @@ test("Redis removes claims and results automatically, each after its time", asyn
     await client.close();
   });
   const store = createRedisDeduplicationStore(client, { prefix });
-  // A clock that differs greatly from that of Redis, because only durations matter.
+  // A time that differs greatly from that of Redis. Only durations may matter.
   const now = 1_000;
   const claim = { key: "aa", fingerprint: "f", token: "t", now, expiresAt: now + 60_000 };
   const remainingMs = () => client.pTTL(`${prefix}aa`);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { InboxEntry, InboxStore } from "../../../src/receiver/inbox/inbox-store.ts";
 
-/** An implementation under test. */
+/** An adapter under test. */
 export interface InboxSubject {
   readonly name: string;
   open(): Promise<OpenInboxStore>;

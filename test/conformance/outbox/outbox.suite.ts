@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { OutboxEntry, OutboxStore } from "../../../src/client/outbox/outbox-store.ts";
 
-/** An implementation under test. */
+/** An adapter under test. */
 export interface OutboxSubject<Transaction, Put extends void | Promise<void>> {
   readonly name: string;
   open(): Promise<OpenOutboxStore<Transaction, Put>>;
@@ -15,7 +15,7 @@ export interface OpenOutboxStore<
   readonly store: OutboxStore<Transaction, Put>;
   /** The same entries through another connection, as another process would see them. */
   readonly elsewhere: OutboxStore<Transaction, Put>;
-  /** Runs `work` in a transaction of the application, and commits or rolls back. */
+  /** Runs `work` in a transaction of the application, and then commits it or rolls it back. */
   transaction(work: (transaction: Transaction) => Put, end: "commit" | "rollback"): Promise<void>;
   cleanup(): Promise<void>;
 }

@@ -10,7 +10,7 @@ outboxConformance<PostgresQueryable, Promise<void>>({
   name: "postgres",
   open: async () => {
     const { pool, drop } = await openOwnSchema();
-    // Processes that start together create the table once.
+    // Even if several processes start together, the table is created only once.
     await Promise.all([createPostgresOutboxTable(pool), createPostgresOutboxTable(pool)]);
     return {
       store: createPostgresOutboxStore(pool),

@@ -12,7 +12,7 @@ export interface AlteringProxy {
 
 export interface AlteringProxyOptions {
   readonly target: number;
-  /** Replacement bytes to send. */
+  /** The bytes to send instead of the server's. */
   readonly alter?: (chunk: Buffer) => Buffer;
   readonly tls?: TlsOptions;
 }

@@ -154,7 +154,7 @@ interface Held {
   readonly losses: number;
 }
 
-/** The functions of the broker that a member uses. */
+/** The functions of the broker that its members use. */
 interface BrokerSide {
   readonly options: Required<BrokerOptions>;
   readonly put: (held: Held, end: "head" | "tail") => void;
@@ -169,7 +169,7 @@ class Member implements WorkQueue {
   readonly #pools = new Set<string>();
   /** Hints that the broker delivered and that are not yet acknowledged. */
   readonly #inHand = new Set<Held>();
-  /** Running handlers, including those for hints that the broker has meanwhile delivered to other consumers. */
+  /** Running handlers, including those whose hints the broker has since delivered to other consumers. */
   readonly #handling = new Set<Promise<void>>();
   #consumer: WorkConsumer | null = null;
   #worker: number | null = null;

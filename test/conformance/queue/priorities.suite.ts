@@ -36,7 +36,7 @@ export const prioritiesTheme: QueueTheme = (check) => {
       let refill = true;
       for (const priority of priorities) await sent(sender, hints(priority, { count: 200, priority }));
       const worker = new Worker(await broker.join(), {
-        // Takes the same time for each hint, so that the handled hints show the order of delivery.
+        // Each hint takes the same time, so that the counts show the order of delivery.
         handle: async ({ priority }) => {
           await new Promise((resolve) => setTimeout(resolve, 5));
           counts[priority] += 1;

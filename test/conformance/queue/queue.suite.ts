@@ -34,7 +34,7 @@ export interface QueueSubject {
   open(): Promise<OpenBroker>;
 }
 
-/** `unreadable` means that the test can put a message that is not a hint into a queue. */
+/** `unreadable`: the test can put a message that is not a hint into a queue. */
 export type QueueCapability = "unreadable";
 
 export interface OpenBroker {
@@ -63,7 +63,7 @@ function runThemes(subject: QueueSubject, themes: readonly ThemeEntry[]): void {
     for (const [name, theme, needs] of themes) {
       const reason = needs === undefined ? undefined : subject.lacks[needs];
       if (reason !== undefined) {
-        // One line for the whole topic, because every check would give the same reason.
+        // Skips the topic with one line, because every check would give the same reason.
         test(`${name}: all checks of the topic`, (t) => t.skip(reason));
         continue;
       }
@@ -74,7 +74,7 @@ function runThemes(subject: QueueSubject, themes: readonly ThemeEntry[]): void {
             try {
               await body(broker);
             } finally {
-              // A handler that a failed test left pending must not hide the reason for the failure.
+              // If a failed test left a handler pending, cleanup must not wait for it and hide the failure.
               await Promise.race([broker.cleanup(), delay(cleanupMsMax, undefined, { ref: false })]);
             }
           });

@@ -40,7 +40,7 @@ export async function createTestVirtualHost(): Promise<TestVirtualHost> {
   try {
     await rabbitmqctl("add_vhost", name);
     await rabbitmqctl("set_permissions", "-p", name, user, ".*", ".*", ".*");
-    // The command may have reached a different broker from the one at the address.
+    // Verifies the new virtual host, because the command may have reached a different broker.
     await (await connect(url.href)).close();
     const drop = async (): Promise<void> => void (await rabbitmqctl("delete_vhost", name));
     return { url: url.href, name, isOwn: true, drop };
@@ -127,7 +127,7 @@ export class RabbitMqBroker {
     return `${this.prefix}.parked`;
   }
 
-  /** Deletes the queues of these pools and the parked one, with their contents. */
+  /** Deletes the queues of these pools and the queue of parked hints, with their contents. */
   async deleteQueues(pools: readonly string[]): Promise<void> {
     const work = pools.flatMap((pool) =>
       ["high", "normal", "low"].map((priority) => this.workQueue(pool, priority)),

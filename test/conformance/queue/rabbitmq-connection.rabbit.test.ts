@@ -10,7 +10,7 @@ const virtualHost = await createTestVirtualHost();
 after(() => virtualHost.drop());
 
 interface CheckOptions {
-  /** Set if the check would affect connections of other tests. */
+  /** Set if the check would affect the connections of other tests. */
   readonly needsOwnVirtualHost?: boolean;
 }
 
@@ -33,7 +33,10 @@ function check(
   });
 }
 
-/** Closes the connection of that name, as an administrator would. The test's virtual host has only one. */
+/**
+ * Closes the connection with that name, as an administrator would. The test's virtual host has only one such
+ * connection.
+ */
 async function closeConnection(name: string): Promise<void> {
   const pid = await eventually(`the connection ${name}`, {
     ask: async () => {

@@ -35,7 +35,7 @@ suite("partial failures of RabbitMQ", () => {
       const { queue } = await broker.join({ clock });
       await sent(queue, [hint("a", { pool: "other" })]);
       await until("the pool is refused", () => !queue.send([hint("b")]));
-      // The refusal expires after half a minute, and the queues have not changed.
+      // The refusal expires after half a minute. The queues have not been changed in that time.
       laterMs = 60_000;
       const { waiting } = await queue.depth();
       assert.deepEqual([...new Set(waiting.map(({ pool }) => pool))], ["other"]);
@@ -112,7 +112,7 @@ suite("partial failures of RabbitMQ", () => {
       await broker.operator.deleteExchange(`${broker.prefix}.tell`);
       await notifiedUntilHeard(queue, { to: worker, worker: 7, webhookId: "after" });
       assert.equal(queue.status.lostConnections, 0);
-      // If a sender recreates the exchange, the bindings of its queues are missing.
+      // A sender that recreates the exchange does not recreate the bindings of its queues.
       await broker.operator.deleteExchange(`${broker.prefix}.tell`);
       await broker.operator.assertExchange(`${broker.prefix}.tell`, "direct", { durable: true });
       await eventually("it is told", {

@@ -52,7 +52,7 @@ suite("RabbitMQ queues", () => {
     await sent(sender, [hint("first"), hint("second", { pool: "other" })]);
     await until("they are confirmed", () => sender.status.underWay === 0);
     await broker.deleteQueues(["default", "other"]);
-    // There is no consumer. The sender detects the loss because messages are returned.
+    // The queue has no consumer. The sender detects the loss because its messages are returned.
     await sent(sender, [hint("third")]);
     const counted = await eventually("it waits", {
       ask: () => sender.depth(),

@@ -31,7 +31,10 @@ function open(url: string, more: Partial<RabbitMqQueueOptions> = {}): ReturnType
   return openRabbitMqQueue({ url, prefix: "never-made", ...parts, ...more });
 }
 
-/** Opening fails within ten seconds with this reason. The message names the setting and contains no secret. */
+/**
+ * Asserts that opening fails within ten seconds with this reason, and that the message names the setting and does not
+ * contain a secret.
+ */
 async function refused(problem: WorkQueueProblem, attempt: Promise<unknown>): Promise<string> {
   const startedAt = performance.now();
   let failure: unknown = null;

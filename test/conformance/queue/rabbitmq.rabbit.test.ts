@@ -2,7 +2,7 @@ import { after } from "node:test";
 import { queueConformance } from "./queue.suite.ts";
 import { createTestVirtualHost, RabbitMqBroker } from "./rabbitmq-broker.fixture.ts";
 
-/** The pools that the topics use. */
+/** The worker pools that the topics use. */
 const pools = ["default", "other", "here", "there", "großkunden"];
 
 const virtualHost = await createTestVirtualHost();

@@ -27,7 +27,7 @@ export type Handler = WorkConsumer["handle"];
 /** A handler that does not complete until the test releases it. */
 export interface HeldHandler {
   readonly handle: Handler;
-  /** Completes all current and future hints. */
+  /** Completes all current hints, and later ones immediately. */
   release(): void;
 }
 
@@ -82,14 +82,14 @@ export async function until(what: string, holds: () => boolean): Promise<void> {
   await eventually(what, { ask: () => Promise.resolve(holds()), holds: (answer) => answer });
 }
 
-/** Sends until the hints are accepted. A queue that was briefly unavailable may refuse them at first. */
+/** Sends repeatedly until the hints are accepted. A queue that was briefly unavailable may refuse them at first. */
 export async function sent(queue: WorkQueue, list: readonly WorkHint[]): Promise<void> {
   await until("sending is accepted", () => queue.send(list));
 }
 
 /**
- * Sends until all hints are handled, as the reannouncer does. Hints sent to a queue that was just deleted may be lost
- * with it.
+ * Sends repeatedly until all hints are handled, as the reannouncer does. Hints sent to a queue that was just deleted
+ * may be lost with it.
  */
 export async function sentUntilHandled(
   queue: WorkQueue,
@@ -102,7 +102,10 @@ export async function sentUntilHandled(
   });
 }
 
-/** Notifies until the worker receives it, because a worker that starts to listen is not registered immediately. */
+/**
+ * Sends the notification repeatedly until the worker receives it, because a worker that starts to listen is not
+ * registered immediately.
+ */
 export async function notifiedUntilHeard(
   from: WorkQueue,
   { to, worker, webhookId }: { readonly to: Worker; readonly worker: number; readonly webhookId: string },

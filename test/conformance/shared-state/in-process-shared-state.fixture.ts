@@ -22,7 +22,7 @@ import {
 } from "../../../src/ports/shared-state.ts";
 import type { ConfigChange, StoreChange } from "../../../src/ports/store/changes.ts";
 
-/** Slices of a window (domain/rolling-window.ts); slices further away are ignored. */
+/** Number of slices of a window that are kept (domain/rolling-window.ts). Slices further away are ignored. */
 const slicesMax = 60;
 
 interface Endpoint {
@@ -61,7 +61,7 @@ export class SharedMemory {
     return client;
   }
 
-  /** Refuses the calls of one client or of all clients. */
+  /** Makes the shared state unavailable to one client or to all clients. */
   disconnect(only?: SharedState): void {
     for (const client of this.#clientsOf(only)) client.setAvailable(false);
   }
@@ -148,7 +148,7 @@ class Client implements SharedState {
     if (isAvailable) this.hear({ kind: "unknown" });
   }
 
-  /** Listeners are notified with a delay, as by a server. */
+  /** Listeners are notified with a delay, as they would be by a server. */
   hear(change: StoreChange): void {
     queueMicrotask(() => {
       for (const listener of this.#listeners) listener(change);

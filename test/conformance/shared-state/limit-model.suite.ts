@@ -48,7 +48,7 @@ function stepsOf(limits: fc.Arbitrary<RateLimitConfig>): fc.Arbitrary<readonly S
 }
 const neverUsed: RateLimitConfig = { requestsPerMinute: 1, burst: 1 };
 
-/** The same calculation with the domain's rate limit. */
+/** Does the same calculation with the domain's rate limit. */
 class Model {
   #bucket: RateBucket | null = null;
 
@@ -130,7 +130,7 @@ export const limitModel: SharedStateTheme = (check) => {
           const taken: { from: number; to: number; tokens: number }[] = [];
           let held = 0;
           for (const each of steps) {
-            // Only tokens that were drawn may be returned; returning more would create tokens.
+            // Clients return only tokens that they have drawn. Returning more would create tokens.
             const tokens = each.kind === "draw" ? each.tokens : Math.min(each.tokens, held);
             const step = { ...each, limit, tokens };
             await open.pass(open.isTimeDriven ? step.pauseMs : step.pauseMs / 1_000);

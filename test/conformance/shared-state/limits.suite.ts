@@ -26,7 +26,7 @@ async function grantedOf(state: SharedState, entry: TokenDraw): Promise<number> 
   return (await draw(state, entry)).granted;
 }
 
-/** The wait must be at most `whole`, and less than half a minute shorter, because a test may take that long. */
+/** Asserts that the wait is at most `whole`, but not half a minute shorter. A test may take that long. */
 function assertWait(waitMs: number, whole: number): void {
   assert.ok(Number.isInteger(waitMs) && waitMs <= whole && waitMs > whole - 30_000, `${waitMs} of ${whole}`);
 }
@@ -100,7 +100,7 @@ export const limits: SharedStateTheme = (check) => {
     const one = { requestsPerMinute: 1, burst: 1 };
     assert.equal(await grantedOf(state, drawn(1, one)), 1);
     assert.equal(await grantedOf(state, drawn(1, { ...one })), 0);
-    // The bucket is full again in a minute. With a burst of two at this rate, one token is available now.
+    // One token counts as used for a minute. With a burst of two, the other token is available now.
     assert.equal(await grantedOf(state, drawn(2, { requestsPerMinute: 1, burst: 2 })), 1);
   });
 

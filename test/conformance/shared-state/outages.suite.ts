@@ -5,7 +5,7 @@ import type { SharedStateTheme } from "./shared-state.suite.ts";
 
 const unavailable = { name: "SharedStateUnavailableError" };
 const limit = { requestsPerMinute: 1 / 60, burst: 10 };
-/** A call takes at most half a second. On a busy machine it takes longer, but it ends. */
+/** A call takes half a second or less. On a busy machine it takes longer, but it still ends. */
 const soonMs = 30_000;
 
 /** Makes one call of each kind. */

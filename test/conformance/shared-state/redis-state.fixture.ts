@@ -19,7 +19,7 @@ export function newPrefix(): string {
   return `posthorn-test-${randomBytes(9).toString("base64url")}`;
 }
 
-/** A shared state opened as in production, with its log lines. */
+/** A shared state opened as in production. Its log lines are recorded. */
 export async function openRedis(options: Partial<RedisSharedStateOptions> & { readonly lines?: LogLine[] }) {
   const { lines = [], ...rest } = options;
   const line =

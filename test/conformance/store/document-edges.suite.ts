@@ -84,10 +84,7 @@ function eventType(tenantId: string, name: string): EventType {
   return { ...about, tenantId, name, createdAt: start, updatedAt: start };
 }
 
-/**
- * Nulls, upper and lower case, and limits that are just reached: these are the most likely differences between
- * databases.
- */
+/** Nulls, upper and lower case, and values exactly at a limit. Databases are most likely to differ here. */
 export const documentEdges: StoreTheme = (check) => {
   check(
     "filters of the audit log compare case, know no wildcards, and skip what is absent",

@@ -1,11 +1,11 @@
 import type { TestDatabase } from "./postgres-database.fixture.ts";
 
 /**
- * Restores the rows that the migrations created, in a tenth of the time of rerunning the migrations. Sequences are
- * reset too.
+ * Restores the rows that the migrations created, and resets the sequences. This takes a tenth of the time of rerunning
+ * the migrations.
  */
 export interface FreshSchema {
-  /** No connection that caches the earlier contents may be open. */
+  /** Must not be called while a connection is open that caches the earlier contents. */
   restore(): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ const restoration = forEachTable(`
       END IF;
     END IF;`);
 
-/** Tables that contain rows: partitions, not their parents. */
+/** Tables that contain rows, which are partitions rather than their parents. */
 function forEachTable(statements: string): string {
   return `
   DO $$

@@ -1,4 +1,4 @@
-/** Times that were written while a clock was ahead. */
+/** Timestamps that were written while a clock was ahead. */
 import assert from "node:assert/strict";
 import type { Store } from "../../../src/ports/store.ts";
 import {

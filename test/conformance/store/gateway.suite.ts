@@ -66,7 +66,7 @@ const connectionOf = (id: string, sourceId: string): Connection => ({
   updatedAt: start,
 });
 
-/** The number sets the time of arrival in the ID. */
+/** An ID whose time of arrival is determined by the number. */
 const idOf = (number: number) =>
   uuidV7Floor(start + number).replace(/0{4}$/, String(number).padStart(4, "0"));
 
@@ -272,7 +272,7 @@ export const gateway: StoreTheme = (check) => {
         { ...second, request: requestOf(3, { eventId: second.event.id }) },
       ],
     });
-    // An earlier request keeps its body, such as a rejected request that is forwarded later.
+    // A request that was rejected earlier keeps its body when it is forwarded.
     assert.deepEqual(await store.gateway.request(idOf(2)), { ...accepted, body: requestOf(2).body });
     assert.equal(await store.gateway.request(idOf(3)), null);
     assert.deepEqual(numbersOf(await search(store, { outcome: "accepted" })), [2]);
@@ -309,7 +309,7 @@ export const gateway: StoreTheme = (check) => {
       forwards: [forward("c1", "held"), forward("c2", "stored")],
     });
     assert.deepEqual([await held("c1"), await held("c2")], [[1, 2, 3], []]);
-    // Applies regardless of the age of the request.
+    // Held requests are kept regardless of their age.
     await reopened.gateway.forgetRequests({ before: start + 99, bodiesBefore: start + 99, limit: 100 });
     const sent = { result: "stored", detail: "replayed" } as const;
     await reopened.gateway.settleHeld([{ connectionId: "c1", requestId: idOf(1), ...sent }]);
@@ -377,7 +377,7 @@ export const gateway: StoreTheme = (check) => {
           { ...first, answer: answered },
           // Another caller's claim stays unchanged.
           { ...second, answer: { ...answered, key: "cd", token: "9" } },
-          // A repeat of an event stores no result.
+          // For a repeat of an event, no result is stored.
           { ...publishCommand(nowhere), answer: { ...answered, key: "ef", token: "3" } },
         ],
       });

@@ -1,4 +1,4 @@
-/** A process that holds deliveries and can only settle them. Uses production code, but sends nothing. */
+/** A process that holds deliveries and settles them without sending anything. Uses production code. */
 import { createCircuit } from "../../../src/domain/circuit-breaker.ts";
 import type { HolderEvent } from "../../../src/domain/delivery-state.ts";
 import { createHealth } from "../../../src/domain/endpoint-health.ts";
@@ -78,7 +78,7 @@ export class Holder {
     } as unknown as SettleOptions);
   }
 
-  /** Returns the result that the dispatcher finally receives: `settled` or `lost`. */
+  /** Settles the response. Returns the result that the dispatcher receives in the end: `settled` or `lost`. */
   async answered(delivery: ClaimedDelivery, answer: Answer & { readonly at: number }): Promise<string> {
     const { status, retryAfter, attemptsMax = 9, at } = answer;
     const result: TransportResult = {

@@ -20,7 +20,7 @@ import {
 import type { StoreTheme } from "./store.suite.ts";
 import { listDeliveries } from "../../listed-deliveries.ts";
 
-/** Two parts follow. */
+/** A publish whose remaining deliveries are written in two more parts. */
 function largeEvent() {
   const command = publishCommand({
     event: { idempotencyKey: "key-1", fingerprint: "print-1" },
@@ -67,7 +67,7 @@ export const largeEvents: StoreTheme = (check) => {
       const part = await store.deliveries.fanOut();
       assert.deepEqual(idsOf(part?.deliveries ?? []), idsOf(command.later.slice(0, fanOutRows)));
       const after = await open.reopen();
-      // A newer event may be written in between.
+      // A newer event may be published between the parts.
       await publish(after, { deliveries: [{ lane: lane("later-0") }, { lane: lane("ordered", "strict") }] });
       assert.deepEqual(
         idsOf((await after.deliveries.fanOut())?.deliveries ?? []),

@@ -69,8 +69,8 @@ async function deadLetters(store: Store): Promise<readonly [listed: number, coun
 }
 
 /**
- * Reports what the engine reports after `ended`: one more attempt, and a state that changes only if the receiver
- * accepted.
+ * Reports the attempt as the engine does after a settlement returned `ended`: the attempt count rises, and the state
+ * changes only if the receiver accepted.
  */
 async function report(
   store: Store,

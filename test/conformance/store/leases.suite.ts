@@ -17,7 +17,7 @@ import type { StoreTheme } from "./store.suite.ts";
 
 const key = lane("webhook-1");
 
-/** Both ways to obtain a lease must behave the same. */
+/** Claiming and leasing at publish are two ways to obtain a lease. Both must behave the same. */
 const ways = [
   { name: "taken at publish", claim: true },
   { name: "taken by a claim", claim: false },

@@ -36,7 +36,7 @@ export interface CommitPlan {
   readonly settlements: readonly SettlementPlan[];
 }
 
-/** Publishes, and settles with possibly void leases, in one transaction. */
+/** Publishes and settles in one transaction. Some of the leases may be void. */
 export class CommitCommand implements Command {
   readonly #plan: CommitPlan;
 
@@ -188,7 +188,7 @@ export interface RetryPlan {
   readonly lane: LanePlan;
 }
 
-/** Retries any delivery manually, often a delivery that must not be retried. */
+/** Retries any delivery manually, including ones that must not be retried. */
 export class RetriesCommand implements Command {
   readonly #plans: readonly RetryPlan[];
 
@@ -203,7 +203,7 @@ export class RetriesCommand implements Command {
   async run(model: StoreModel, real: RealStore): Promise<void> {
     const picked = this.#plans.map(({ pick, lane }) => {
       const delivery = pickFrom(model.deliveries, pick);
-      // A delivery stays with its webhook, but the webhook's ordering may have changed.
+      // A delivery always belongs to the same webhook, but the webhook's ordering may have changed.
       const webhookId = delivery.lane.webhookId.replace(/-[^-]*$/, "");
       return { delivery, lane: model.lane({ webhookId, ordering: lane.ordering }) };
     });
@@ -249,9 +249,7 @@ export class PassTimeCommand implements Command {
   }
 }
 
-/**
- * Advances time until every lease has expired, so it does not matter whether the adapter keeps leases across a restart.
- */
+/** Advances time until every lease has expired. Adapters may therefore keep leases across a restart or drop them. */
 export class RestartCommand implements Command {
   check(): boolean {
     return true;
@@ -290,7 +288,7 @@ async function compareDepth(model: StoreModel, real: RealStore): Promise<void> {
   }
 }
 
-/** Deliveries with the same priority and due time may come in any order, so they are compared by these fields. */
+/** Deliveries with the same priority and due time may be returned in any order, so only these fields are compared. */
 function placeOf(delivery: ModelDelivery | undefined): string {
   return delivery === undefined ? "not claimable" : `${delivery.priority} ${delivery.dueAt}`;
 }

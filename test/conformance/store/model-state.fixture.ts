@@ -8,7 +8,7 @@ export interface ModelDelivery {
   readonly priority: Priority;
   state: DeliveryState;
   dueAt: number;
-  /** Null after the lease was released, settled or lost in a restart. */
+  /** Null after the lease was released, settled or lost because of a restart. */
   lease: { readonly token: Lease; readonly until: number } | null;
 }
 
@@ -53,7 +53,7 @@ export class StoreModel {
     return isWaiting(delivery) && (delivery.lease === null || delivery.lease.until <= this.now);
   }
 
-  /** Unleased deliveries of a lane, in the order in which they may be claimed. */
+  /** Unleased deliveries of a lane, in the order in which they can be claimed. */
   freeIn(key: LaneKey): readonly ModelDelivery[] {
     const free = this.deliveries.filter((each) => sameLane(each.lane, key) && this.isFree(each));
     if (key.ordering !== "none") return free;
@@ -64,8 +64,8 @@ export class StoreModel {
   }
 
   /**
-   * Which deliveries of a commit are leased when they are published. A store that several processes share grants no
-   * lease in an ordered lane that has waiting deliveries not held by the caller.
+   * Which deliveries of a commit are leased at publication. A store shared by several processes does not grant a lease
+   * in an ordered lane if another delivery is waiting there that the caller does not hold.
    */
   grantsOf(deliveries: readonly NewDelivery[], store: { readonly shared: boolean }): ReadonlySet<string> {
     const grants = new Set<string>();

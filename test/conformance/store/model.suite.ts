@@ -50,15 +50,15 @@ const commands = [
 ];
 
 /**
- * Random histories of commits, claims, releases, retries and restarts, compared with a model that is simple enough to
- * verify by reading.
+ * Random histories of commits, claims, releases, retries and restarts. The results are compared with a model that is
+ * simple enough to verify by reading.
  */
 export const model: StoreTheme = (check) => {
   check("behaves like the model", async (_store, open) => {
     await fc.assert(
       fc.asyncProperty(fc.commands(commands, { maxCommands: 40 }), async (history) => {
         const reopened = await open.reopen();
-        // One store serves all histories. Each history has its own webhooks, and depths are compared as differences.
+        // One store serves all histories. Each history uses its own webhooks, and only changes of depths are compared.
         const state = new StoreModel(start, await reopened.deliveries.depth());
         await fc.asyncModelRun(() => ({ model: state, real: { store: reopened, open } }), history);
         assert.ok(true);

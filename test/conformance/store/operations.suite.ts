@@ -4,7 +4,7 @@ import type { Page, Store } from "../../../src/ports/store.ts";
 import { idsOf, newId, start } from "./scene.fixture.ts";
 import type { StoreTheme } from "./store.suite.ts";
 
-/** Returns the operation after an update. */
+/** Updates the operation and returns it. */
 async function updated(store: Store, changed: BatchOperation): Promise<BatchOperation> {
   assert.equal(await store.operations.update(changed), true);
   return { ...changed, revision: changed.revision + 1 };

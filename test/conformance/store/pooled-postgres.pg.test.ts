@@ -18,7 +18,7 @@ after(async () => {
   await database.drop();
 });
 
-/** Without a direct connection, there are neither notifications nor named statements. */
+/** Without a direct connection, the store uses neither notifications nor named statements. */
 const openHere = () =>
   openPostgresStore({
     url: pooler.url,
@@ -49,7 +49,7 @@ runThemes(
       };
     },
   },
-  // A pooler breaks every statement that relies on a session. The model and these topics together use all statements.
+  // A pooler breaks statements that rely on a session. Together, the model and these topics cover all statements.
   [
     ["publish and deduplication", publishing],
     ["leases and their tokens", leases],

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { userInfo } from "node:os";
 import pg from "pg";
 
-/** A separate database for one test file. It is dropped at the end, even if tests failed. */
+/** A separate database for one test file. It is dropped at the end, even if tests fail. */
 export interface TestDatabase {
   readonly url: string;
   /** Runs statements as an administrator would. */
@@ -29,8 +29,8 @@ export async function createTestDatabase(template?: string): Promise<TestDatabas
 let server: Promise<string> | null = null;
 
 /**
- * The URL of a database on the test server: `POSTHORN_TEST_DATABASE_URL`, which the test runner sets, or the local
- * server with a user that can log in. Rejects if there is none.
+ * The URL of a database on the test server. `POSTHORN_TEST_DATABASE_URL` is used if it is set, as the test runner does.
+ * Otherwise the local server is used, with a user that can log in. Rejects if neither is available.
  */
 export function testServer(): Promise<string> {
   server ??= findServer();

@@ -1,4 +1,7 @@
-/** A manual retry keeps the delivery: it waits again, with the same ID, attempts and position in the history. */
+/**
+ * A manual retry keeps the delivery. It waits again with the same ID, the same attempts and the same position in the
+ * history.
+ */
 import assert from "node:assert/strict";
 import type { DeliveryProgress } from "../../../src/domain/delivery.ts";
 import type { Store } from "../../../src/ports/store.ts";
@@ -43,7 +46,7 @@ async function read(store: Store, id: string): Promise<StoredDelivery> {
   return stored;
 }
 
-/** A delivery with one failed attempt that ended it in this way. */
+/** A delivery that has ended in this way after one failed attempt. */
 async function ended(
   store: Store,
   progress: Partial<DeliveryProgress> = dead,
@@ -310,7 +313,8 @@ export const retries: StoreTheme = (check) => {
     const { event, deliveries: copied } = await publishSettled(store, {}, {});
     const copy = newDelivery({ replayOf: only(copied).id, operationId });
     await requeue(store, { eventId: event.id, deliveries: [copy] });
-    // A single retry does not change the operation. A delivery that is already due belongs to the latest operation.
+    // A retry of a single delivery does not change its operation. A delivery that is already due is assigned to the
+    // latest operation that retries it.
     await retry(store, second.id, { at: later });
     const [due = ""] = ids.slice(4);
     await retry(store, due, { at: later });

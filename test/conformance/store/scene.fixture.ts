@@ -142,7 +142,7 @@ export async function commit(store: Store, batch: Partial<CommitBatch>): Promise
   });
 }
 
-/** The parts of a publish. All deliveries belong to the same event. */
+/** The parts of a publish. All its deliveries belong to the same event. */
 export interface Publication {
   readonly event?: Partial<NewEvent>;
   readonly deliveries?: readonly Partial<NewDelivery>[];
@@ -161,7 +161,7 @@ export interface Published {
   readonly event: NewEvent;
   readonly deliveries: readonly NewDelivery[];
   readonly result: PublishResult;
-  /** The IDs of an accepted publish; empty if it was not accepted. */
+  /** The IDs of an accepted publish, or an empty list if it was not accepted. */
   readonly leases: readonly Lease[];
 }
 
@@ -233,7 +233,7 @@ export async function claim(
   return only(await store.deliveries.claim([request]));
 }
 
-/** A publish whose only delivery was claimed, and settled with these fields. */
+/** Publishes one delivery, claims it and settles it with these fields. */
 export async function publishSettled(
   store: Store,
   publication: Publication,
@@ -249,7 +249,7 @@ export async function publishSettled(
   return published;
 }
 
-/** Runs upkeep steps until one reports that no rows are left. Returns the number of changed rows. */
+/** Runs upkeep steps until a step reports that it is complete. Returns the number of changed rows. */
 export async function runToEnd(
   step: () => Promise<{ readonly changed: number; readonly more: boolean }>,
 ): Promise<number> {

@@ -277,7 +277,7 @@ function searchOf(terms: SearchTerms): DeliverySearch {
   return { filter, order, after, limit, budget };
 }
 
-/** All pages, concatenated. */
+/** The rows of all pages, in order. */
 async function searched(
   store: Store,
   terms: SearchTerms & { readonly limit: number },

@@ -25,7 +25,7 @@ export async function acquire(
 export const idsIn = ({ webhooks }: Acquisition): readonly string[] =>
   webhooks.map(({ webhookId }) => webhookId).toSorted();
 
-/** The initial state of a process that owns a webhook. */
+/** An owner's report of a webhook in its initial state. */
 export function blank(webhookId: string) {
   return {
     webhookId,

@@ -41,7 +41,7 @@ const muchLaterMs = day;
 
 type TimedAnswer = Answer & { readonly afterMs: number };
 
-/** Responses for each value of the column "When", with the time at which they arrive. */
+/** Responses, with their time of arrival, for each value of the column "When". */
 const answers: Readonly<Record<string, readonly TimedAnswer[]>> = {
   accepted: [{ status: 204, afterMs: 5 }],
   terminal: [{ status: 422, afterMs: 5 }],
@@ -76,7 +76,7 @@ const retryByHand: Step = async ({ store, id, webhookId, since }) => {
   assert.equal(result.kind, "accepted");
 };
 
-/** A manual retry before the delivery's next request is due. Refused while the delivery is leased. */
+/** Retries the delivery manually before its next request is due. Refused while the delivery is leased. */
 const retryEarly: Step = async ({ store, id, webhookId, since }) => {
   const result = await retry(store, id, { lane: lane(webhookId), at: since - 1 });
   assert.equal(result.kind, "accepted");
@@ -108,7 +108,7 @@ function answered(answer: TimedAnswer): Step {
   };
 }
 
-/** Every way in which production code performs a row. */
+/** All the ways in which production code can perform a row. */
 function waysOf({ state, event, when }: TableRow): readonly Step[] {
   const waits = state === "pending" || state === "failed";
   const free =
@@ -147,7 +147,7 @@ type Arrival = (place: Place) => Promise<Subject>;
 
 type Place = Pick<Subject, "store" | "since">;
 
-/** The ways to reach each state. They leave a holder behind where that is possible. */
+/** All the ways to reach each state. Where possible, the delivery is still held afterwards. */
 const arrivals: Readonly<Record<DeliveryState, readonly Arrival[]>> = {
   pending: [held],
   failed: [

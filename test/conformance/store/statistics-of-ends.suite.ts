@@ -72,7 +72,7 @@ export const statisticsOfEnds: StoreTheme = (check) => {
   });
 };
 
-/** Deliveries that ended without a settlement, by the reader that finds them. */
+/** Counts of ended deliveries that the statistics return: by subject, by tenant, or in total. */
 async function endings(store: Store, of: StatisticsQuery["of"]): Promise<Record<string, object>> {
   const { rows } = await store.statistics.read({
     kind: "delivery",

@@ -64,7 +64,7 @@ export function batch(more: Partial<StatisticsBatch> = {}): StatisticsBatch {
   };
 }
 
-/** A publish that counts as an accepted attempt, because it needs no lease. */
+/** Publishes an event that counts as one accepted attempt, because that requires no lease. */
 function publishing(store: Store, number: number, more: Partial<StatisticsBatch> = {}): Promise<unknown> {
   const published = [{ accepted: [fact()], duplicate: fact({ subject: "again" }) }];
   return commit(store, {

@@ -93,7 +93,7 @@ export function storeConformance(
 /** An adapter under test. */
 export interface StoreSubject {
   readonly name: string;
-  /** Why two openings of the same data cannot be used concurrently; null if they can. */
+  /** Why the same data cannot be opened twice at the same time; null if it can. */
   readonly cannotShare: string | null;
   /** A new, empty store. */
   open(): Promise<OpenStore>;
@@ -122,7 +122,7 @@ export function runThemes(subject: StoreSubject, themes: readonly ThemeEntry[]):
     for (const [name, theme, needs] of themes) {
       const { cannotShare } = subject;
       if (needs === "shared" && cannotShare !== null) {
-        // One line for the whole topic, because every check would give the same reason.
+        // Skips the topic with one line, because every check would give the same reason.
         test(`${name}: all checks of the topic`, (t) => t.skip(cannotShare));
         continue;
       }

@@ -11,8 +11,8 @@ export interface TransactionPooler {
   /** The given URL, routed through the pooler. */
   readonly url: string;
   /**
-   * Disconnects the next client that commits several statements or a new event: either before the server receives the
-   * commit, or after the server has responded.
+   * Disconnects the next client that commits several statements or a new event. This happens either before the server
+   * receives the commit or after it has responded.
    */
   cutNextCommit(when: "before" | "after"): void;
   close(): Promise<void>;
@@ -71,7 +71,7 @@ class Pooler {
   readonly #waiting: PooledClient[] = [];
   readonly #sockets = new Set<Socket>();
   #servers = 0;
-  /** The server's startup messages for a new client, repeated to all later clients. */
+  /** The server's startup messages to its first client, which are repeated to all later clients. */
   #greeting: Buffer | null = null;
 
   constructor(target: URL) {
@@ -95,8 +95,7 @@ class Pooler {
       }),
     );
     socket.on("close", () => {
-      // The client left during a transaction. Like a real pooler, this one must not give the server connection to
-      // another client.
+      // The client left during a transaction. As in a real pooler, other clients must not get this server connection.
       client.server?.socket.destroy();
       const at = this.#waiting.indexOf(client);
       if (at >= 0) this.#waiting.splice(at, 1);
@@ -202,7 +201,10 @@ class Pooler {
   }
 }
 
-/** As with real poolers, each client gets its own process number and key, which are not those of a server process. */
+/**
+ * As with real poolers, each client gets its own process ID and cancel key, which differ from those of the server
+ * process.
+ */
 function withOwnKey(greeting: Buffer): Buffer {
   const own = Buffer.from(greeting);
   const at = own.indexOf(Buffer.from([keyData, 0, 0, 0, 12]));

@@ -26,7 +26,7 @@ async function saveTenant(store: Store, id: string, workerPool: string): Promise
   await store.registry.saveTenant(tenant);
 }
 
-/** A webhook of the tenant with one delivery for each of these priorities. */
+/** A webhook of the tenant with one delivery of each of these priorities. */
 async function webhookWithWork(
   store: Store,
   { tenantId = "default", priorities = ["normal"] }: { tenantId?: string; priorities?: readonly Priority[] },
@@ -58,7 +58,7 @@ async function unownedLanes(store: Store, pageSize: number): Promise<readonly Pe
   }
 }
 
-/** Worker pools (WDS-220), and the remaining work of each pool. */
+/** Worker pools (WDS-220), and the amount of work in each pool. */
 export const workerPools: StoreTheme = (check) => {
   check("WDS-220 a worker acquires only webhooks of its pool", async (store) => {
     await saveTenant(store, "acme", "big");

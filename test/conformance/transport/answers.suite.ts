@@ -181,7 +181,8 @@ export function answerSuite(name: string, create: CreateTransport): void {
       await inFlight;
       for (let sent = 0; sent < 2; sent++) await transport.send(request);
       assert.equal(queries, 2);
-      // Neither the connection that received the 421 nor the one that was in use at the time serves another request.
+      // Two connections must not serve another request: the one that received the 421, and the one that was in use at
+      // that time.
       assert.deepEqual(
         receiver.requests.map(({ connectionId }) => connectionId),
         [1, 2, 3, 3],

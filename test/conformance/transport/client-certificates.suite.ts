@@ -1,4 +1,7 @@
-/** Mutual TLS: which certificate is presented, and that no connection or TLS session of one identity serves another. */
+/**
+ * Mutual TLS: which certificate is presented. A connection or TLS session of one identity must never serve another
+ * identity.
+ */
 import { strict as assert } from "node:assert";
 import { createPrivateKey } from "node:crypto";
 import { once } from "node:events";
@@ -26,7 +29,7 @@ interface Seen {
   readonly resumed: boolean;
 }
 
-/** A receiver that requests certificates and records them. It supports both versions of HTTP. */
+/** A receiver that requests client certificates and records them. It supports HTTP/1.1 and HTTP/2. */
 interface AskingReceiver {
   readonly origin: string;
   readonly seen: Seen[];
@@ -79,7 +82,7 @@ export function clientCertificateSuite(name: string, create: CreateTransport): v
         const { receiver, transport } = await start(t, create);
         const send = () => transport.send({ ...request, origin: receiver.origin });
         let result = await send();
-        // The request may reach the closed socket, and the reset that follows may overtake the alert that gives the
+        // The request may reach a closed socket. The reset that follows can then overtake the alert that states the
         // reason.
         while (categoryOf(result) === "network") result = await send();
         assert.deepEqual(result.observation, { kind: "failure", category: "ssl", requestSent: true });

@@ -1,4 +1,4 @@
-/** What a transport must not connect to: by IP literal, by name, and by the address of the socket. */
+/** What a transport must not connect to, whether the target is an IP literal, a name, or the address of the socket. */
 import { strict as assert } from "node:assert";
 import { describe, it } from "node:test";
 import { createAddressPolicy } from "../../../src/domain/egress/address-policy.ts";
@@ -119,7 +119,7 @@ export function egressSuite(name: string, create: CreateTransport): void {
       const receiver = await startReceiver();
       t.after(() => receiver.close());
       const policy = createAddressPolicy([], true);
-      // Nothing listens on the other loopback addresses.
+      // Nothing listens on the first two addresses.
       const names = { "many.test": () => ["127.0.0.2", "127.0.0.3", "127.0.0.1"] };
       const transport = create({ policy, names });
       t.after(() => transport.close());

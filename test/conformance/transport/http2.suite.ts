@@ -1,4 +1,6 @@
-/** Opt-in HTTP/2: what is sent, what a stream may do to a response, and which requests share its connections. */
+/**
+ * Opt-in HTTP/2: which requests are sent, how a stream may affect a response, and which requests share a connection.
+ */
 import { strict as assert } from "node:assert";
 import { describe, it, type TestContext } from "node:test";
 import type { AttemptObservation } from "../../../src/domain/classify.ts";
@@ -155,8 +157,8 @@ export function http2Suite(name: string, create: CreateTransport): void {
       assert.deepEqual((await transport.send({ ...request, origin: peer.origin })).observation, ok);
       accepting = false;
       const before = peer.connectionCount;
-      // The idle connection accepts no further requests of this peer, which would count as hanging. A new transport is
-      // therefore used.
+      // The idle connection does not accept further requests to this peer, and such requests would count as hanging.
+      // The test therefore uses a new transport.
       const fresh = create({ policy: loopbackOnly, names: localhost, ca: testAuthority });
       t.after(() => fresh.close());
       const refused = await fresh.send({ ...request, origin: peer.origin });

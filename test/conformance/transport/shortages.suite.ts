@@ -1,4 +1,4 @@
-/** Resource shortages on this machine are distinguished from receiver failures. */
+/** Resource shortages on this machine must be distinguished from receiver failures. */
 import { strict as assert } from "node:assert";
 import { closeSync, openSync } from "node:fs";
 import { devNull } from "node:os";
@@ -23,7 +23,7 @@ export function shortageSuite(name: string, create: CreateTransport): void {
       const byAddress = { ...testRequest, origin: `http://127.0.0.1:${port}` };
       const byName = { ...testRequest, origin: `http://later.test:${port}` };
 
-      // Completes pending requests before the descriptors run out.
+      // Completes pending requests before the file descriptors run out.
       await transport.send({ ...testRequest, origin: "http://127.0.0.1:9" });
       const release = takeAllDescriptors();
       t.after(release);
@@ -38,7 +38,7 @@ export function shortageSuite(name: string, create: CreateTransport): void {
       );
       assert.equal(receiver.requestCount, 0);
 
-      // The shortage is not remembered either.
+      // The transport does not remember the shortage either.
       isShort = false;
       for (const request of [byAddress, byName]) {
         const { observation, shortage } = await transport.send(request);
@@ -58,7 +58,7 @@ export function shortageSuite(name: string, create: CreateTransport): void {
   });
 }
 
-/** Returns a function that releases the descriptors. Calling it twice is safe. */
+/** Occupies all file descriptors. Returns a function that releases them, which may be called twice. */
 function takeAllDescriptors(): () => void {
   const taken: number[] = [];
   const release = (): void => {

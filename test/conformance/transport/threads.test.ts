@@ -44,7 +44,7 @@ function create({ policy, names, ca }: TransportSetup): Transport {
 const host = new Worker(new URL("sender-host.fixture.ts", import.meta.url));
 host.unref();
 
-/** Uses part of the host's thread, but acts like a separate worker thread. */
+/** Shares the host's thread, but behaves like a separate worker thread. */
 class HostedWorker extends EventEmitter {
   readonly #port: MessagePort;
 

@@ -1,6 +1,6 @@
 /**
- * Certificates are always verified, and their name must match. A receiver whose certificate fails gets no byte of the
- * request.
+ * Certificates are always verified, including their name. If verification fails, the receiver does not get any byte of
+ * the request.
  */
 import { strict as assert } from "node:assert";
 import { describe, it } from "node:test";

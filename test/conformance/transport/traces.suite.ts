@@ -1,4 +1,4 @@
-/** What is reported about the course of a request, and for which requests. */
+/** What a transport reports about the steps of a request, and for which requests. */
 import { strict as assert } from "node:assert";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";

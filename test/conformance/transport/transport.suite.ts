@@ -25,7 +25,7 @@ import { type Receiver, startReceiver } from "../../peers/receiver.ts";
 
 export interface TransportSetup {
   readonly policy: Pick<AddressPolicy, "judge">;
-  /** Addresses by host name, replacing the system's resolver. A function is called for each query. */
+  /** IP addresses by host name, used instead of the system's resolver. A function is called for each query. */
   readonly names?: Readonly<Record<string, () => readonly string[]>>;
   readonly ca?: string;
 }
@@ -39,9 +39,9 @@ export const loopbackOnly: Pick<AddressPolicy, "judge"> = {
       : { allowed: false, addressClass: "private", reason: "not loopback" },
 };
 
-/** Slack for a busy machine. An unbounded read would never end. */
+/** Additional time allowed on a busy machine. An unbounded read would never end. */
 const slackMs = 15_000;
-/** Bytes in the kernel's socket buffers on both sides count as written. */
+/** Includes the bytes in the kernel's socket buffers on both sides, because they count as written. */
 const floodBytesMax = 12 * 1024 * 1024;
 
 /** Deadline for the rows that test the deadline. */
@@ -62,7 +62,7 @@ export const testRequest = {
 export interface HostileRow {
   readonly title: string;
   readonly behave: Behaviour;
-  /** Several if the outcome depends on which side is faster. */
+  /** Several values if the outcome depends on which side is faster. */
   readonly expected: AttemptObservation | readonly AttemptObservation[];
   /** Set if the receiver's behaviour is within bounds, so that the connection may stay open. */
   readonly mayKeepConnection?: boolean;
@@ -71,7 +71,7 @@ export interface HostileRow {
   readonly hostname?: string;
 }
 
-/** Tests one row with a hostile receiver while the same transport serves a healthy one. */
+/** Sends to a hostile receiver of one row while the same transport serves a healthy receiver. */
 export function hostileTest(row: HostileRow, create: CreateTransport, ca?: string): void {
   it(row.title, async () => {
     const setup = ca === undefined ? {} : { ca, names: { localhost: () => ["127.0.0.1"] } };

@@ -1,5 +1,5 @@
-// What an application does with both packages, using only features of the web platform: it publishes, reads, is
-// refused, and receives. It runs on every runtime.
+// What an application does with both packages, using only features of the web platform: it publishes events, reads
+// data, gets an error, and receives events. Runs on every runtime.
 import { ApiError, createClient } from "@posthorn/client";
 import { Outbox } from "@posthorn/client/outbox";
 import { createReceiver, standardWebhooks } from "@posthorn/receiver";

@@ -13,8 +13,8 @@ export const works = {
 };
 
 /**
- * Bundles `entry` with the application and both packages into one module. A module that only Node has would stop the
- * bundler.
+ * Bundles `entry`, the application and both packages into one module. The bundler fails if a module exists only in
+ * Node.
  */
 export async function bundled(entry: string): Promise<string> {
   const { outputFiles } = await build({

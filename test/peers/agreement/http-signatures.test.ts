@@ -35,7 +35,7 @@ const components = ["@method", "@target-uri", "content-type", "content-digest", 
 const requests = fc.record(
   {
     method: fc.constantFrom("POST", "PUT"),
-    // The peer library normalises addresses; a sender's addresses are already normalised.
+    // The peer library normalises URLs, so the URLs are generated in the normalised form that senders use.
     targetUri: webUrls.map((url) => new URL(url).href),
     contentType: fc.stringMatching(/^[a-z]{1,8}\/[a-z+.-]{1,8}(?:; ?[a-z]{1,5}=[a-z"]{1,5})?$/),
     idempotencyKey: fc.stringMatching(/^"[!#-[\]-~]{1,40}"$/),
@@ -50,7 +50,7 @@ function seconds(): number {
   return Math.floor(Date.now() / 1000);
 }
 
-/** Computes the field differently from the code under test. */
+/** Computes the header field independently of the code under test. */
 function digestOf(body: Uint8Array): string {
   return `sha-512=:${createHash("sha512").update(body).digest("base64")}:`;
 }

@@ -1,6 +1,6 @@
 /**
- * The providers' own libraries and ours judge the same messages alike: valid ones, altered ones, and ones signed with a
- * different key.
+ * The providers' own libraries and ours must give the same result for the same messages: valid ones, altered ones, and
+ * ones signed with a different key.
  */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";

@@ -1,4 +1,4 @@
-// X-Webhook-Signature, verified by the library whose header has the same format.
+// X-Webhook-Signature, verified by a library that uses a header of the same format.
 
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";

@@ -1,5 +1,5 @@
 /**
- * What every server must do at its HTTP surface, tested on real sockets. Run it with the stand-in engine, SQLite and
+ * What every server must do at its HTTP interface, tested on real sockets. Run it with the stand-in engine, SQLite and
  * PostgreSQL.
  *
  * ```ts
@@ -24,7 +24,7 @@ import { webhooksSuite } from "./webhooks.suite.ts";
 
 export type Suite = (client: () => Client) => void;
 
-/** Calls that use the queue and the shared state: events and their deduplication, and changes of webhooks. */
+/** Suites of calls that use the queue and the shared state: events, their deduplication, and changes of webhooks. */
 const shared: Readonly<Record<string, Suite>> = {
   publishing: publishingSuite,
   "raw content": rawContentSuite,
@@ -32,7 +32,7 @@ const shared: Readonly<Record<string, Suite>> = {
   idempotency: idempotencySuite,
 };
 
-/** Calls that use the store. */
+/** Suites of calls that use only the store. */
 const deep: Readonly<Record<string, Suite>> = {
   ...shared,
   "webhook settings": webhookSettingsSuite,
@@ -41,7 +41,7 @@ const deep: Readonly<Record<string, Suite>> = {
   fuzz: fuzzSuite,
 };
 
-/** Calls that get a response before any access to a store and are therefore the same in every mode. */
+/** Suites of calls that get a response before the store is accessed. They behave the same in every mode. */
 const shallow: Readonly<Record<string, Suite>> = {
   access: accessSuite,
   "bad input": badInputSuite,

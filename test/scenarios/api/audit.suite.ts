@@ -77,7 +77,7 @@ export function auditSuite(client: () => Client): void {
     assert.equal(event.status, 202, event.text);
     const cancelled = await own.post("/v1/deliveries/cancel-batch", { filter: { status: ["pending"] } });
     assert.equal(cancelled.status, 202, cancelled.text);
-    // The entries for the tenant and its key are excluded, because an administrator created both.
+    // Excludes the entries for the tenant and its key, which an administrator created.
     const found = (await rows(own)).filter((row) => textOf(row["actor"]?.["role"]) !== "admin");
     assert.deepEqual(
       found.map((row) => textOf(row["action"])),

@@ -1,4 +1,4 @@
-/** The problem is clear and names each field, and there is no partial effect. */
+/** The error is clear and names each field, and the call has no partial effect. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertProblem, fieldsOf, itemsOf } from "./client.fixture.ts";
@@ -37,7 +37,7 @@ const badWebhooks: Readonly<Record<string, readonly [object, string]>> = {
   "unknown tenant": [{ ...webhook, tenant_id: "nobody-here" }, "tenant_id"],
 };
 
-/** Private addresses in every notation, and invalid URLs. */
+/** Private IP addresses in every notation, and invalid URLs. */
 const badUrls = [
   "not a url",
   "http://example.com/",

@@ -1,4 +1,4 @@
-/** How the API suites see a server: an address and a key. */
+/** What the API suites need to know about a server: its URL and a key. */
 import assert from "node:assert/strict";
 import { publishedSchemas } from "./published-schemas.fixture.ts";
 
@@ -10,7 +10,7 @@ export interface OpenedApi {
 
 export type OpenApi = () => Promise<OpenedApi>;
 
-/** JSON of a response, which tests access freely. The suite in documents.suite.ts checks its shape. */
+/** The JSON of a response, which tests access without types. The suite in documents.suite.ts checks its structure. */
 export interface Json {
   readonly [name: string]: Json;
   [Symbol.iterator](): Iterator<Json>;
@@ -29,7 +29,7 @@ export interface CallOptions {
   readonly raw?: string | Uint8Array;
   readonly key?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The response does not end, so only its first part is returned. */
+  /** For a response that does not end. Only its first part is returned. */
   readonly isStream?: boolean;
 }
 
@@ -113,7 +113,7 @@ export function assertProblem(
   return reply.body;
 }
 
-/** The items of a list in a response; empty if there is no list. */
+/** The items of a list in a response, or an empty list if the response has none. */
 async function firstPiece({ body }: Response): Promise<string> {
   const reader = body?.getReader();
   const first = await reader?.read();

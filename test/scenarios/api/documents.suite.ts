@@ -1,4 +1,4 @@
-/** The OpenAPI document and the pages, and whether they are correct. */
+/** The OpenAPI document and the pages, and whether both match the server. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
@@ -60,7 +60,7 @@ export function documentsSuite(client: () => Client): void {
         );
       const found = isCallback ? 404 : (sessionStatuses[operation.operationId] ?? 200);
       assert.equal(reply.status, isPublic ? found : 401, `${method} ${path}`);
-      // For a different method, a path segment such as `/revoke` may be parsed as an ID.
+      // With a different method, a path segment such as `/revoke` may be treated as an ID.
       const matching = Object.entries(document.paths).filter(([one]) =>
         new RegExp(`^${one.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(url),
       );
@@ -148,7 +148,7 @@ export function documentsSuite(client: () => Client): void {
       assert.equal(page.headers.get("content-type"), "text/html; charset=utf-8");
       const policy = page.headers.get("content-security-policy") ?? "";
       assert.match(policy, /^default-src 'none'; style-src 'sha256-[^']+'/);
-      // Either the page contains a script and its policy lists the hash, or neither exists.
+      // If the page contains a script, its policy lists the script's hash. Without a script, the policy lists no hash.
       const inline = /<script type="module">(.*?)<\/script>/gs;
       assert.ok(!/<script|src=|<link|@import|url\(/i.test(page.text.replaceAll(inline, "")), path);
       const hashes = [...policy.matchAll(/script-src '(sha256-[^']+)'/g)].map(([, hash]) => hash);

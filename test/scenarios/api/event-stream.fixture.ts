@@ -12,7 +12,7 @@ export interface StreamedEvent {
 
 export class OpenedStream {
   readonly events: StreamedEvent[] = [];
-  /** How long the server tells a client to wait before it reconnects, in milliseconds. */
+  /** The reconnection delay that the server requests from clients, in milliseconds. */
   retryMs: number | null = null;
   hasEnded = false;
   readonly #abort: AbortController;
@@ -35,7 +35,7 @@ export class OpenedStream {
     return found;
   }
 
-  /** Closes the connection, as a client that disconnects. */
+  /** Closes the connection, as a disconnecting client would. */
   close(): void {
     this.#abort.abort();
   }

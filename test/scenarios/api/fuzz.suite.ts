@@ -124,7 +124,7 @@ export function fuzzSuite(client: () => Client): void {
     const query = fc.array(fc.tuple(fc.nat(), fc.oneof(...valuesTried.map(fc.constant), fc.string())), {
       maxLength: 5,
     });
-    // The URL parser of the client resolves `.` and `..`.
+    // Excluded, because the client's URL parser resolves `.` and `..`.
     const ends = fc.string().filter((end) => end !== "." && end !== "..");
     for (const { path, get } of reads) {
       const names = (get.parameters ?? []).filter((one) => one.in === "query").map(({ name }) => name);
@@ -148,7 +148,7 @@ export function fuzzSuite(client: () => Client): void {
   });
 }
 
-/** Parameters of several kinds, some of which pass the first checks. */
+/** Query parameters of several kinds, some of which pass the first checks. */
 const valuesTried = [
   "1",
   "0",

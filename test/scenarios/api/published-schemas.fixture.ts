@@ -59,7 +59,7 @@ export class PublishedSchemas {
       },
     });
     this.#ajv.addSchema(document, "api");
-    // Paths without parameters come first: `/v1/webhooks/export` is not an ID.
+    // Paths without parameters come first, so that `/v1/webhooks/export` is not treated as a path with an ID.
     this.#byPath = operationsOf(document)
       .map(({ method, path, operation }) => ({ method, path, operation, matches: patternOf(path) }))
       .toSorted((one, other) => parametersOf(one.path) - parametersOf(other.path));
@@ -120,7 +120,7 @@ function parametersOf(path: string): number {
   return path.split("{").length;
 }
 
-/** Keyed by the text of the document, which servers of one process share. */
+/** Keyed by the text of the document, which is the same for all servers in a process. */
 const byDocument = new Map<string, PublishedSchemas>();
 const byServer = new Map<string, Promise<PublishedSchemas | null>>();
 

@@ -138,7 +138,7 @@ export function publishingSuite(client: () => Client): void {
       [false, ...bad.map(() => true), false],
     );
     for (const result of results.slice(1, -1)) assert.equal(result["error"]?.["status"], 400, reply.text);
-    // Errors outside the individual events reject the whole batch.
+    // Errors that do not concern a single event reject the whole batch.
     for (const whole of [
       `{"events":[${good}],"events":[${good}]}`,
       `{"events":[${good}],"__proto__":{}}`,

@@ -14,8 +14,8 @@ export interface RunningServer extends OpenedApi {
 }
 
 /**
- * The real server in this process with all roles and a data folder. Without `overrides` it is on a network on which every
- * receiver accepts.
+ * The real server in this process, with all roles and a data folder. Without `overrides`, it is on a network on which
+ * every receiver accepts events.
  */
 export async function openServer(
   values: Parameters<typeof resolveValues>[0] = {},
@@ -41,7 +41,7 @@ export async function openServer(
 const nothing = (): void => undefined;
 const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-/** In development mode, so that it sends to receivers on this machine, and without a log. */
+/** Starts the server without a log, in development mode, which allows receivers on this machine. */
 export function openGateway(values: Parameters<typeof resolveValues>[0] = {}): Promise<RunningServer> {
   return openServer({ dev: true, ...values }, { log: silent });
 }

@@ -8,7 +8,7 @@ import type { Client } from "./client.fixture.ts";
 
 const payloadBytesMax = 262_144;
 
-/** A `data` value that takes exactly this many bytes as minified JSON. */
+/** A `data` value whose minified JSON has exactly this many bytes. */
 function dataOf(bytes: number): object {
   return { text: "x".repeat(bytes - '{"text":""}'.length) };
 }

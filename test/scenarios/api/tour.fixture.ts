@@ -300,7 +300,7 @@ async function* tourOfGateway(
   const filter = { body: { action: "opened" } };
   const changed = await client.call("PATCH", connection, { body: { filter } });
   yield { operationId: "updateConnection", reply: changed };
-  // The request is not authentic but is still logged.
+  // Sends a request that is not authentic but is still logged.
   const path = new URL(textOf(made.body["url"])).pathname;
   await client.withKey(null).post(path, { action: "opened" });
   const requests = await client.get(`/v1/requests?source_id=${sourceId}`);
@@ -358,7 +358,7 @@ const tinyPng = Buffer.from(
   "base64",
 );
 
-/** The condition of the rule holds at its first evaluation. */
+/** Uses a rule whose condition already holds at its first evaluation. */
 async function* alertTour(
   client: Client,
 ): AsyncGenerator<{ readonly operationId: string; readonly reply: Reply }> {

@@ -1,4 +1,4 @@
-/** Request format and credentials of a webhook, and its verification before it is activated, through the API. */
+/** A webhook's request format, its credentials, and its verification before activation, through the API. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { expiredPair, otherHostPair, validPair } from "../../peers/certificates.ts";

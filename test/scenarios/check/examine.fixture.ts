@@ -8,7 +8,7 @@ export const bearerToken = "a-token-of-the-check";
 export const keyId = "webhook-1";
 export const origin = "sender.example.com";
 
-/** Only a receiver that hangs reaches the timeout, however busy the machine is. */
+/** Long enough that only a receiver that hangs reaches the timeout, even on a busy machine. */
 const patientMs = 60_000;
 
 export interface Examination {

@@ -1,4 +1,4 @@
-/** Single mistakes of receivers, and the rules that must find them. */
+/** Receivers with a single mistake, and the rules that must detect it. */
 import type { ReceiverUnderCheck } from "../../../src/check/receiver/messages.ts";
 import { contentDigest } from "../../../src/domain/signing/http-signatures.ts";
 import type { ReceiverAnswer } from "../../../src/receiver/handler-answer.ts";
@@ -10,9 +10,9 @@ export interface PlantedFault {
   /** The default is `standard`. */
   readonly profile?: string;
   readonly fault: () => Fault;
-  /** Exactly these rules fail. */
+  /** The rules that must fail; all others must not fail. */
   readonly fails: readonly string[];
-  /** Rules that cannot be decided because of the fault. */
+  /** Rules that the fault makes impossible to decide. */
   readonly skips?: readonly string[];
   readonly kit?: Partial<ReceiverOptions>;
   /** How many bytes of a body are read before any check; one mebibyte by default. */
@@ -30,7 +30,7 @@ function isAccepted({ status }: ReceiverAnswer): boolean {
   return status >= 200 && status < 300;
 }
 
-/** The ID in the body, which is also the signed one. */
+/** The ID in the body, which equals the signed ID. */
 function idIn({ body }: Arrival): string | null {
   return /"check": ?"([0-9a-f-]{36})"/.exec(body)?.[1] ?? null;
 }
@@ -74,20 +74,20 @@ function withHeaderValue({ headers }: Arrival, change: Readonly<Record<string, s
   return { headers: { ...headers, ...change } };
 }
 
-/** Holds for a message that was just sent, even on a slow machine. Stale messages are ten minutes old. */
+/** Whether the message was sent just now, even on a slow machine. Stale messages are ten minutes old. */
 function isFresh(seconds: unknown): boolean {
   return Math.abs(Number(seconds) - nowSeconds()) < staleSeconds / 2;
 }
 
 /**
- * The possible signing times of a message whose time was changed to now. The check signed the message shortly before
- * the change, so the second may differ.
+ * The possible signing times of a message whose timestamp was changed to the current time. The check signed the message
+ * shortly before the change, so the time may differ by some seconds.
  */
 function signedSeconds(moved: unknown): readonly number[] {
   return secondsBefore.map((before) => Number(moved) - staleSeconds - before);
 }
 
-/** The request with its original time, processed as if it had just arrived. */
+/** Gives the request its original time, and processes it as if it had arrived at that time. */
 function movedTo(
   signedSeconds: number,
   change: Partial<Arrival>,
@@ -97,7 +97,7 @@ function movedTo(
 
 const secondsBefore = Array.from({ length: 30 }, (_, before) => before);
 
-/** Allowed origins. */
+/** Faults in how a receiver authenticates messages. */
 const authentication: readonly PlantedFault[] = [
   {
     name: "accepts messages without credentials",
@@ -214,7 +214,7 @@ const authentication: readonly PlantedFault[] = [
   },
 ];
 
-/** Schemes that other profiles use. */
+/** Faults in signature schemes of other profiles. */
 const otherSchemes: readonly PlantedFault[] = [
   {
     name: "x-webhook: does not sign the time",

@@ -1,4 +1,4 @@
-/** Mistakes in a receiver's responses rather than in its verification. */
+/** Mistakes in how a receiver responds, rather than in how it verifies. */
 import { answerWith } from "./sloppy-receiver.fixture.ts";
 import type { Arrival } from "./sloppy-receiver.fixture.ts";
 import { isAccepted, isPost, isSigned, rewrite, when } from "./planted-faults.fixture.ts";

@@ -30,7 +30,7 @@ export function answerWith(status: number, headers: Readonly<Record<string, stri
 
 export interface SloppyReceiver {
   readonly url: string;
-  /** How many times its handler ran. */
+  /** How many times the receiver's handler has run. */
   readonly handled: number;
   close(): Promise<void>;
 }
@@ -44,7 +44,10 @@ const handlerMs = 25;
 const handlerTurns = 20;
 const bodyBytesMax = 1024 * 1024;
 
-/** A correct receiver behind a fault. `readsBytes` is how many bytes of a body it reads before any other check. */
+/**
+ * A correct receiver with a fault in front of it. `readsBytes` is how many bytes of a body it reads before any other
+ * check.
+ */
 export async function startSloppyReceiver(options: {
   readonly profile: string;
   readonly fault: Fault;

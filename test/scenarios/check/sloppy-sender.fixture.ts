@@ -14,7 +14,7 @@ export interface Attempt {
   readonly timestamp: number;
   readonly contentType: string | null;
   readonly body: string;
-  /** Computes the signature of these parts. Altered by tests that need a wrong signature. */
+  /** Computes the signature of these parts. Tests replace it to send a wrong signature. */
   readonly signature: (parts: {
     readonly id: string;
     readonly timestamp: number;

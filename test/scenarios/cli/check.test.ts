@@ -30,7 +30,7 @@ async function checkServer(listener: RequestListener, args: Args, options: RunOp
 }
 
 const correct = (): RequestListener => nodeHttpListener(kitReceiver("standard"));
-/** Accepts everything, like a receiver whose checks are not implemented yet. */
+/** A receiver that accepts everything, because its checks are not implemented yet. */
 const careless: RequestListener = (request, response) => {
   request.resume().on("end", () => response.writeHead(200).end());
 };

@@ -290,8 +290,8 @@ suite("client commands against a running server", () => {
       new RegExp(`${id} +retry +cancelled +[12] of 3`),
     );
 
-    // The retried deliveries become dead letters again. A discard covers only the dead letters that exist when it
-    // starts.
+    // The retried deliveries must become dead letters again first, because a discard covers only the dead letters that
+    // exist when it starts.
     await eventually("all that was retried has ended", {
       ask: () => run(["deliveries", "list", dead, "--status", "pending", "--json"]),
       holds: ({ stdout }) => stdout === "",

@@ -41,7 +41,7 @@ suite("conveniences of the command line", () => {
     return { stdout, stderr };
   };
 
-  /** Stopped at the end of the test. */
+  /** Processes that are stopped at the end of the test. */
   const running = (t: TestContext, args: readonly string[], more: Record<string, string> = {}) => {
     const command = new RunningCommand(args, { env: { ...env, ...more } });
     t.after(() => command.stop());
@@ -199,7 +199,7 @@ export function receive(message: WebhookMessage): string {
     }
     const unknown = await posthornHere(["events", "list", "--profile", "nobody"], { env: own });
     assert.match(unknown.stderr, /profile "nobody" does not exist\nAvailable profiles: shop/);
-    // A profile's key is sent only to the server of that profile.
+    // A profile's key must be sent only to that profile's server.
     const elsewhere = await posthornHere(
       ["events", "list", "--profile", "shop", "--url", "https://a.example"],
       { env: own },
@@ -306,7 +306,7 @@ function isInstalled(shell: string): boolean {
   return spawnSync(shell, ["--version"]).status === 0;
 }
 
-/** Types each line into an interactive zsh. The second key press shows the completed line. */
+/** Types each line into an interactive zsh and then presses Ctrl+T, which records the completed line. */
 const typedIntoZsh = `
 zmodload zsh/zpty
 zpty typed zsh -f -i

@@ -25,7 +25,7 @@ export interface Finished {
 
 export type Args = readonly string[];
 
-/** A folder cannot be created inside a file. */
+/** A path inside a file, so the folder cannot be created. */
 const nowhere = join(process.execPath, "none");
 
 /** Runs a command until it exits. */
@@ -34,7 +34,7 @@ export async function posthorn(args: Args, options: RunOptions = {}): Promise<Fi
   return command.finished;
 }
 
-/** Runs a client command in this process, which avoids starting another one. */
+/** Runs a client command in this process, to avoid starting another process. */
 export async function posthornHere(args: Args, { env = {}, input = "" }: RunOptions = {}): Promise<Finished> {
   let stdout = "";
   let stderr = "";
@@ -57,7 +57,7 @@ export class RunningCommand {
   readonly finished: Promise<Finished>;
   stdout = "";
   stderr = "";
-  /** All output has arrived, which happens after the process exits. */
+  /** Resolves when all output has arrived, which may be after the process has exited. */
   #isClosed = false;
 
   constructor(args: Args, options: RunOptions = {}) {

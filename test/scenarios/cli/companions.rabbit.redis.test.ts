@@ -1,6 +1,6 @@
 /**
- * Startup failures because of RabbitMQ or Redis: the program quickly prints one sentence that names the setting and the
- * fix.
+ * Startup failures caused by RabbitMQ or Redis. The program must quickly print one sentence that names the setting and
+ * the fix.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -12,9 +12,9 @@ import { RedisServer } from "../../services/redis-server.fixture.ts";
 import { posthorn } from "./command-line.fixture.ts";
 
 const queueUrl = process.env["POSTHORN_TEST_QUEUE_URL"] ?? "amqp://guest:guest@127.0.0.1:5672";
-/** The requirement is ten seconds. On a busy machine, starting the process may take as long again. */
+/** The requirement is ten seconds. On a busy machine, starting the process may take that long as well. */
 const withinMs = 240_000;
-/** Contained in every URL below that has a password; no output may contain it. */
+/** Part of every URL below that has a password. It must never occur in the output. */
 const password = "hunter2";
 const databaseUrl = `postgres://posthorn:${password}@127.0.0.1:1/posthorn`;
 
@@ -33,8 +33,7 @@ interface Case {
   readonly env: Readonly<Record<string, string>>;
   readonly says: readonly RegExp[];
   /**
-   * Contradictory settings are a usage error, so no connection is attempted. The sentence is then preceded by a
-   * headline.
+   * Contradictory settings are a usage error. The program does not connect, and prints a headline before the sentence.
    */
   readonly isUsage?: boolean;
 }

@@ -4,7 +4,7 @@ import { profiles } from "../../../src/domain/profiles/index.ts";
 import { PosthornProcess } from "../posthorn-process.fixture.ts";
 import { type Args, posthorn, RunningCommand } from "./command-line.fixture.ts";
 
-/** The first scheme with which a webhook of the profile signs, as `listen` names it. */
+/** The first scheme with which a webhook of the profile signs, by the name that `listen` uses. */
 const schemes: Readonly<Record<string, string>> = {
   standard: "v1",
   "event-delivery": "rfc9421-ed25519",
@@ -28,7 +28,7 @@ suite("posthorn listen", () => {
     return JSON.parse(stdout) as Record<string, unknown>;
   }
 
-  /** Stopped at the end of the test, even if it fails. A leftover process would keep the file open. */
+  /** Stopped at the end of the test, even if the test fails. A leftover process would keep the file open. */
   function listen(t: TestContext, args: Args = []): RunningCommand {
     const listener = new RunningCommand(["listen", ...args], { env });
     t.after(() => listener.stop());

@@ -1,4 +1,4 @@
-/** The result of the Dockerfile, built with the same steps but without Docker. */
+/** The image that the Dockerfile describes, built with the same steps but without Docker. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ type Installed = "installed" | "copied";
 
 export class BuiltImage implements Disposable {
   readonly #place = mkdtempSync(join(tmpdir(), "posthorn-image-"));
-  /** The folder `/app` of the image. */
+  /** Path that corresponds to `/app` in the image. */
   readonly app = join(this.#place, "app");
   readonly dependencies: Installed;
 
@@ -27,8 +27,8 @@ export class BuiltImage implements Disposable {
     const context = join(this.#place, "context");
     for (const path of buildContext()) cpSync(join(root, path), join(context, path), { recursive: true });
     symlinkSync(join(root, "node_modules"), join(context, "node_modules"));
-    // In the image, `npm pack` runs this step (`prepack`), after it installed the dependencies that are only linked
-    // here. Types are not checked, because `npm test` does that.
+    // In the image, `npm pack` runs this step (`prepack`) after it has installed the dependencies, which are only
+    // linked here. Types are not checked, because `npm test` does that.
     execFileSync(process.execPath, ["scripts/build.ts", "--unchecked"], {
       cwd: context,
       stdio: ["ignore", "ignore", "pipe"],
@@ -99,7 +99,7 @@ if touch "$1/../probe" 2>/dev/null; then echo "not read-only" >&2; exit 1; fi
 shift
 exec setpriv --reuid 1000 --regid 1000 --clear-groups --no-new-privs --bounding-set -all "$@"`;
 
-/** Packages at the top level. Packages that only one of them needs are nested. */
+/** Names of the top-level packages. A package that only one other package needs may be nested. */
 function productionPackages(): readonly string[] {
   interface Entry {
     readonly dev?: boolean;
@@ -122,7 +122,7 @@ function version(): string {
 }
 
 function npm(args: readonly string[], cwd: string): void {
-  // The variables of an outer npm process would change the behaviour of this one.
+  // Removes the variables of an outer npm process, because they would change the behaviour of this one.
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("npm_"));
   const env = { ...Object.fromEntries(inherited), npm_config_update_notifier: "false" };
   execFileSync("npm", args, { cwd, env, stdio: ["ignore", "ignore", "pipe"] });

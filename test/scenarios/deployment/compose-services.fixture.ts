@@ -1,4 +1,4 @@
-/** The services of a compose file as processes with real servers. Each has its settings from the file. */
+/** The services of a compose file, run as processes against real servers with the settings from the file. */
 import assert from "node:assert/strict";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const command = [process.execPath, join(root, "src/cli/main.ts"), "serve"];
 
 export interface ComposeTrial {
   readonly path: string;
-  /** Server URLs, by the name of their secret. */
+  /** Server URLs, by the name of the secret that contains them. */
   readonly urls: Readonly<Record<string, string>>;
   /** Variables in addition to those in the file. */
   readonly env?: Readonly<Record<string, string>>;
@@ -41,7 +41,7 @@ export async function assertServicesWork(t: TestContext, trial: ComposeTrial): P
   assert.equal(migrated.status, 0, migrated.stderr);
   assert.match(migrated.stdout, /^applied 1 /m);
 
-  // Runs before the caller removes the servers' data.
+  // Ends the processes before the caller removes the servers' data.
   using cleanup = new DisposableStack();
   const start = async (service: string): Promise<RunningContainer> => {
     const started = await RunningContainer.start({ command, env: environmentOf(service) });
@@ -64,13 +64,13 @@ export async function assertServicesWork(t: TestContext, trial: ComposeTrial): P
 }
 
 const surroundings = {
-  // A path that cannot be created, because nothing may need it.
+  // This path cannot be created, which proves that the services do not need a data folder.
   POSTHORN_DATA_DIR: "/proc/posthorn",
   POSTHORN_EGRESS_ALLOW: "127.0.0.0/8",
   POSTHORN_EGRESS_ALLOW_HTTP: "true",
 };
 
-/** The same files, at their paths on this machine. */
+/** Replaces the paths of secret files with their paths on this machine. */
 function withSecretsOf({ path }: SecretFiles, env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).map(([name, value]) => [name, value.replace(/^\/run\/secrets\b/, path)]),

@@ -34,7 +34,7 @@ export function assertFits(container: Container, secrets: SecretFiles): void {
   assert.ok(command[0] !== "serve" || leftMs >= 5_000, `${where}: ${leftMs} ms left after the grace`);
 }
 
-/** The version must be one that does not change its contents. */
+/** The image must have a version tag that always refers to the same content. */
 export function assertPinned({ image, where }: Pick<Container, "image" | "where">): void {
   assert.match(image, /:\d+\.\d+(\.\d+)?(-[a-z]+)*$/, `${where}: ${image} names no version`);
 }

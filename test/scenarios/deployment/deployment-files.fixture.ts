@@ -1,4 +1,4 @@
-/** Parses the files in deploy/ into containers with an image, a command and settings. */
+/** Parses the files in deploy/. A container consists of an image, a command and settings. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseAllDocuments } from "yaml";
@@ -9,14 +9,14 @@ export const root = resolve(import.meta.dirname, "../../..");
 type Environment = Readonly<Record<string, string>>;
 
 export interface Container {
-  /** File and name, for messages. */
+  /** File and name of the container, for error messages. */
   readonly where: string;
   readonly image: string;
   readonly command: readonly string[];
-  /** Does not include the image's own environment. */
+  /** Does not include the variables that the image sets. */
   readonly env: Environment;
   readonly hasMemoryLimit: boolean;
-  /** Time between SIGTERM and SIGKILL, minus the time of `preStop`. */
+  /** Time between SIGTERM and SIGKILL, minus the duration of `preStop`. */
   readonly stopMs: number;
   readonly isReadOnly: boolean;
   readonly dropsCapabilities: boolean;
@@ -36,7 +36,7 @@ export function readYaml(path: string): readonly YamlNode[] {
   });
 }
 
-/** The only document of a file. */
+/** The document of a file that must contain exactly one. */
 export function readOnlyYaml(path: string): YamlNode {
   const [document, ...more] = readYaml(path);
   if (document === undefined || more.length > 0) throw new Error(`${path} has not one document`);
@@ -100,7 +100,7 @@ export function readEnvFile(path: string): Environment {
   return Object.fromEntries(lines.map(([, name = "", value = ""]) => [name, value]));
 }
 
-/** Duration in compose notation; Docker's default is ten seconds. */
+/** A duration in the notation of compose files. An empty text means Docker's default of ten seconds. */
 function durationMs(text: string): number {
   const [, count, unit] = /^(\d+)(m|s)$/.exec(text === "" ? "10s" : text) ?? [];
   if (unit === undefined) throw new Error(`${text} is no duration`);

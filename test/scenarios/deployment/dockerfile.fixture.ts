@@ -18,7 +18,10 @@ export function dockerfileInstructions(): readonly Instruction[] {
     });
 }
 
-/** The value of an instruction of the last stage, such as `USER`. If there are several, the last one applies. */
+/**
+ * The value of an instruction of the last stage, such as `USER`. If the instruction occurs several times, the last one
+ * applies.
+ */
 export function imageInstruction(name: string): string {
   const all = dockerfileInstructions();
   const stage = all.slice(all.findLastIndex((instruction) => instruction.name === "FROM"));

@@ -15,7 +15,7 @@ import type { YamlNode } from "./yaml-node.fixture.ts";
 const embedded = "deploy/kubernetes/embedded";
 const shared = "deploy/kubernetes/postgres";
 const distributed = "deploy/kubernetes/distributed";
-/** Deliberately not in the kustomization; applied manually. */
+/** Files that are deliberately not part of the kustomization, and are applied manually. */
 const apart = ["kustomization.yaml", "migrate.yaml", "secret.template.yaml", "keda.yaml"];
 /** IPv4-mapped IPv6 addresses, which no packet contains, and addresses with a zone. */
 const mapped = /^(::|(0+:){5})ffff:|%/i;
@@ -293,7 +293,7 @@ test("WDS-219 kubernetes, distributed: KEDA queries the queues that the program 
     assert.equal(trigger.at("authenticationRef", "name").text, nameOf(authentication));
 });
 
-/** Reading the names of the queues uses neither the clock nor the log. */
+/** Neither the clock nor the log is needed to determine the names of queues. */
 const neverAsked = {} as never;
 
 function poolOf(folder: string, deployment: string): string {

@@ -13,7 +13,7 @@ export interface Manifest {
 }
 
 export interface Kustomization {
-  /** The files of its folder that it refers to, by name. */
+  /** Names of the files in its folder to which it refers. */
   readonly named: readonly string[];
   readonly manifests: readonly Manifest[];
   /** Config maps by name. */

@@ -11,7 +11,7 @@ export interface ContainerStart {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** A process with the environment of its container and an unused port. */
+/** A process with the environment of its container, except that it uses an unused port. */
 export class RunningContainer {
   readonly #child: ChildProcess;
   output = "";
@@ -36,7 +36,7 @@ export class RunningContainer {
       if (performance.now() > deadline) throw new Error(`it did not start in time:\n${made.output}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-    // Port of the API, or of the probes if the process has no API.
+    // The API's port, or the port of the probes if the process does not serve the API.
     made.port = Number(/"(?:url|probesUrl)":"[^"]+:(\d+)"/.exec(made.output)?.[1]);
     return made;
   }
@@ -56,7 +56,8 @@ export class RunningContainer {
   }
 
   /**
-   * Requests a stop as Docker and Kubernetes do. The process must exit on its own, and quickly if nothing is in flight.
+   * Requests a stop in the same way as Docker and Kubernetes. The process must exit without being killed, and quickly
+   * if nothing is in flight.
    */
   async assertEndsWithin(graceMs: number): Promise<void> {
     const exited = once(this.#child, "exit");

@@ -1,4 +1,4 @@
-/** A position in a YAML file. A missing position is represented by an empty node, so that a test can name it. */
+/** A position in a YAML file. A missing position is an empty node, so that a test failure can still name it. */
 export class YamlNode {
   readonly value: unknown;
 

@@ -7,7 +7,7 @@ import { Cluster, type ClusterProcess } from "../postgres/cluster.fixture.ts";
 import { metricsOf, readiness, reasonsOf } from "../postgres/probed.fixture.ts";
 
 const roles = ["api", "scheduler", "worker"] as const;
-/** Connections are reopened only after a delay. */
+/** Longer than the pauses between attempts to reconnect. */
 const returnMsMax = 120_000;
 
 interface Dependency {

@@ -1,4 +1,7 @@
-/** Strictly ordered webhooks move between workers while they have work. Nothing is lost, repeated or reordered. */
+/**
+ * Strictly ordered webhooks move between workers while their deliveries are in progress. No event may be lost, repeated
+ * or reordered.
+ */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,11 +10,11 @@ import { textOf } from "../api/client.fixture.ts";
 import { eventually } from "../eventually.fixture.ts";
 import { Cluster, type ClusterProcess } from "../postgres/cluster.fixture.ts";
 
-/** Enough webhooks that a worker that owns all of them releases half of them to another worker. */
+/** Number of webhooks. A worker that owns all of them must release half of them to another worker. */
 const webhooks = 8;
 /**
- * With its next heartbeat (3 s), a worker releases webhooks that exceed its share or belong to a different pool, and
- * another worker finds them.
+ * With its next heartbeat (3 s), a worker releases webhooks that exceed its share or belong to a different pool.
+ * Another worker then acquires them.
  */
 const takeoverMsMax = 60_000;
 const publishEveryMs = 200;
@@ -69,7 +72,7 @@ class HandOver {
     this.#api = parts.api;
   }
 
-  /** Stopped at the end of the test. */
+  /** Processes that are stopped at the end of the test. */
   static async begin(t: TestContext): Promise<HandOver> {
     const cluster = await Cluster.open();
     t.after(() => cluster.close());
@@ -90,7 +93,7 @@ class HandOver {
     return scene;
   }
 
-  /** Publishes a few events per second; `stop` resolves with their IDs in order. */
+  /** Publishes a few events per second. `stop` resolves with their IDs, in order of publication. */
   publishUntilStopped(): { readonly stop: () => Promise<readonly string[]> } {
     const ending = new AbortController();
     const running = this.#publishUntil(ending.signal);
@@ -138,7 +141,7 @@ class HandOver {
   }
 
   /**
-   * Checks that everything arrived exactly once and in order, and that each request was sent after the response to the
+   * Checks that every event arrived exactly once and in order, and that each request was sent after the response to the
    * previous one.
    */
   assertKept(index: number, published: readonly string[]): void {

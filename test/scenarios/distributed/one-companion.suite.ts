@@ -1,4 +1,4 @@
-/** PostgreSQL with either RabbitMQ or Redis. Each is useful without the other. */
+/** PostgreSQL with only one of RabbitMQ and Redis. Each must be useful without the other. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ReceivedRequest, startReceiver } from "../../peers/receiver.ts";
@@ -9,9 +9,9 @@ import type { CompanionName, Traces } from "../postgres/own-prefixes.fixture.ts"
 
 export interface OneCompanionOptions {
   readonly companion: CompanionName;
-  /** Whether the traces show that the available one is used. */
+  /** Whether the traces show that the configured server is used. */
   readonly isUsed: (traces: Traces) => boolean;
-  /** Metrics of the available server, and of the missing one. */
+  /** Patterns for the metrics of the configured server and of the other one. */
   readonly metrics: { readonly has: RegExp; readonly lacks: RegExp };
 }
 
@@ -47,8 +47,8 @@ export function oneCompanion(options: OneCompanionOptions): void {
     assert.equal(delivery?.["attempt_count"], 3, JSON.stringify(delivery));
 
     receiver.clear();
-    // Polls from the start, while the limit delays some requests, because a bucket's state is deleted when it is full
-    // again.
+    // Polling starts before the publish, because a bucket exists only while the limit delays requests. Its state is
+    // deleted when it is full again.
     const used = eventually(`${companion} is used`, {
       ask: async () => cluster.prefixes?.traces(),
       holds: (traces) => traces !== undefined && isUsed(traces),
@@ -78,7 +78,7 @@ interface Limited {
 }
 
 /**
- * Publishes for a tenant with a limit, after every worker has loaded the limit. Resolves with the time before the
+ * Publishes events of a tenant with a limit, after every worker has loaded the limit. Resolves with the time before the
  * publish.
  */
 async function limited({ cluster, api, webhookUrl }: Limited): Promise<number> {
@@ -97,8 +97,8 @@ async function limited({ cluster, api, webhookUrl }: Limited): Promise<number> {
 }
 
 /**
- * Checks that no request was sent earlier than a full bucket allows. Tests with manual clocks prove that the limit is
- * used completely.
+ * Checks that no request was sent earlier than a full bucket allows. Tests with manual clocks prove that the full rate
+ * is used.
  */
 function assertLimited(requests: readonly ReceivedRequest[], sinceMs: number): void {
   for (const [index, { arrivedAtMs }] of requests.entries()) {

@@ -4,7 +4,7 @@ import { startReceiver } from "../../peers/receiver.ts";
 import { eventually } from "../eventually.fixture.ts";
 import { Cluster } from "../postgres/cluster.fixture.ts";
 
-/** Messages that others may put into our queue. None of them can be parsed. */
+/** Messages in our queue that other programs may have sent. None of them can be parsed. */
 const garbage: readonly Buffer[] = [
   Buffer.alloc(0),
   Buffer.from("garbage"),
@@ -15,7 +15,7 @@ const garbage: readonly Buffer[] = [
   Buffer.from('{"v":1,"lanes":[["a webhook","sideways"]]}'),
   Buffer.alloc(2_000_000, "x"),
 ];
-/** Refers to a deleted webhook. The message can be parsed, but there is nothing to do. */
+/** A hint for a deleted webhook. The worker can parse it, but does not need to do anything. */
 const stale = Buffer.from('{"v":1,"lanes":[["01980000-0000-7000-8000-000000000000","none"]]}');
 
 test("invalid messages in a queue are parked, logged and counted, and deliveries continue", async (t) => {
@@ -36,7 +36,7 @@ test("invalid messages in a queue are parked, logged and counted, and deliveries
     for (const body of [...garbage, stale]) channel.sendToQueue(names.workQueue("default", "normal"), body);
     for (const priority of ["high", "low"] as const)
       channel.sendToQueue(names.workQueue("default", priority), Buffer.from("garbage"));
-    // The worker also has a private queue, whose messages need not be kept.
+    // The worker also has a private queue, whose messages may be lost.
     channel.publish(names.notifyExchange, String(worker.worker), Buffer.from("garbage"));
     channel.publish(names.notifyExchange, String(worker.worker), stale);
   });

@@ -1,5 +1,6 @@
 /**
- * A tenant with separate workers: which pool serves it, which deliveries wait for it, and what happens after a move.
+ * A tenant with its own workers: which pool serves it, which deliveries wait for the pool, and what happens after the
+ * tenant moves to another pool.
  */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
@@ -71,7 +72,7 @@ export function workerPools({ mode, open }: WorkerPoolsOptions): void {
       ] as const) {
         await scene.move(pool);
         const movedMs = performance.now();
-        // Events published during the move may be sent by either worker.
+        // Workers of both pools may send events that are published during the move.
         await eventually(`the tenant is served by pool ${pool}`, {
           ask: async () => {
             published.push(...(await scene.publish("acme", 5)));
@@ -127,7 +128,7 @@ class PoolScene {
     this.receiver = receiver;
   }
 
-  /** Stopped at the end of the test. */
+  /** Processes that are stopped at the end of the test. */
   static async open(t: TestContext, open: () => Promise<Cluster>): Promise<PoolScene> {
     const cluster = await open();
     t.after(() => cluster.close());
@@ -173,7 +174,7 @@ class PoolScene {
       .map(({ headers }) => String(headers["webhook-id"]));
   }
 
-  /** What the API reports about the delivery of an event. */
+  /** The delivery of an event, as the API reports it. */
   async shown(eventId: string): Promise<object> {
     const { data } = await this.#call(`GET /v1/events/${eventId}/deliveries`);
     const [delivery] = itemsOf(data);

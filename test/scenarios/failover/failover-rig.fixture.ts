@@ -18,7 +18,10 @@ const eventsPerSecond = 100;
 const calmMs = 1_500;
 const afterMs = 1_500;
 const settledWithinMs = 240_000;
-/** Two workers have at most a few dozen requests that are in flight, or completed but not yet committed. */
+/**
+ * Upper limit for the requests of two workers that are in flight, or completed but not yet committed. Usually these are
+ * a few dozen.
+ */
 const inFlightMax = 200;
 
 /** Must promote the standby and make the address point to it. */
@@ -84,8 +87,8 @@ export class FailoverRig {
   }
 
   /**
-   * The standby is disconnected for some seconds, then the primary crashes. Only what the standby never received may be
-   * missing.
+   * The standby is disconnected for some seconds before the primary crashes. Only data that the standby never received
+   * may be missing.
    */
   async lossy(t: TestContext, options: { readonly cutOffMs: number }): Promise<void> {
     await this.#pair.rebuild("asynchronous");
@@ -138,7 +141,7 @@ export class FailoverRig {
     }
   }
 
-  /** Each round uses event types that are new to the database, and therefore new strings and lanes. */
+  /** Each round uses event types that do not exist in the database yet, so it creates strings and lanes. */
   #newPublisher(): SteadyPublisher {
     const round = this.#rounds;
     const addresses = addressesOf().map((address): Address => {
@@ -160,7 +163,7 @@ export class FailoverRig {
     });
   }
 
-  /** Resolves with the duration when everything offered is accepted and nothing is waiting. */
+  /** Stops the publisher. Resolves with the elapsed time when all events are accepted and no delivery is waiting. */
   async #settled(publisher: SteadyPublisher): Promise<number> {
     publisher.stop();
     const sinceMs = performance.now();
@@ -186,7 +189,7 @@ export class FailoverRig {
 }
 
 interface Outcome {
-  /** Events that are still in the history. */
+  /** Those of the accepted events that are still in the history. */
   readonly kept: readonly Accepted[];
   readonly problems: readonly string[];
 }

@@ -6,13 +6,13 @@ export interface Aftermath {
   readonly had: ReadonlySet<string>;
   /** Events that are stored at the end of the test. */
   readonly has: ReadonlySet<string>;
-  /** When the address started to point to the standby, in Unix milliseconds. */
+  /** When the address was switched to the standby, in Unix milliseconds. */
   readonly movedAt: number;
 }
 
 /**
- * Accepted events that are missing although the standby had received them, or although they were published after it
- * became the primary.
+ * Accepted events that are missing and should not be. Either the standby had received them, or they were published
+ * after it became the primary.
  */
 export function lossBreaches(
   accepted: readonly Pick<Accepted, "eventId">[],

@@ -23,7 +23,10 @@ function publish(posthorn: PosthornProcess, eventType: string) {
   return posthorn.call("POST", "/v1/events", { event_type: eventType, data: { n: 1 } });
 }
 
-/** The output of a failed start. Fails the test unless the process exits with status 1 and without a stack trace. */
+/**
+ * Waits for a start to fail, and returns the output. Fails the test unless the process exits with status 1 and prints
+ * no stack trace.
+ */
 async function failedStart(t: TestContext, posthorn: PosthornProcess): Promise<string> {
   const run = new ServeRun({
     POSTHORN_DEV: "true",
@@ -37,7 +40,7 @@ async function failedStart(t: TestContext, posthorn: PosthornProcess): Promise<s
   return run.output;
 }
 
-/** Overwrites the file from this page on with a separate program, like a faulty disk or a careless copy. */
+/** Overwrites the file from this page on in a separate program, as a faulty disk or a careless copy would. */
 function overwrite(posthorn: PosthornProcess, fromPage: number): void {
   const file = join(posthorn.dataDir, "posthorn.db");
   const pages = statSync(file).size / 8192 - fromPage;
@@ -51,7 +54,7 @@ test("damage found at run time: publishing is rejected with the reason, /readyz 
   assert.equal(await posthorn.stop(), 0);
   const backup = join(posthorn.dataDir, "backup.db");
   copyFileSync(join(posthorn.dataDir, "posthorn.db"), backup);
-  // Pages that were read earlier stay cached for a while, so the server is restarted.
+  // Restarts the server, because pages that were read earlier stay cached for a while.
   await posthorn.start();
   overwrite(posthorn, 1);
   const refused = await eventually("damage is met", {

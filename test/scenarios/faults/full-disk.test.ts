@@ -13,7 +13,7 @@ import { seededNumbers } from "../../services/seeded-numbers.fixture.ts";
 const fulls = 5;
 const publishers = 12;
 const seed = Number(process.env["POSTHORN_TEST_SEED"] ?? Date.now() % 1_000_000);
-/** Large payloads, so that the disk fills quickly and the thread that checkpoints the WAL is active. */
+/** Payloads are large, so that the disk fills quickly and the WAL is checkpointed by its thread. */
 const filling = "x".repeat(40_000);
 const adminKey = "phk_admin_of-the-test-of-full-disks-0123456789";
 
@@ -39,7 +39,7 @@ test(`a full disk, ${fulls} times at a busy moment: the process survives, says w
   for (let full = 0; full < fulls; full += 1) {
     const acceptedBefore = load.accepted.size;
     await load.until("events are accepted", () => load.accepted.size > acceptedBefore + 50 + random() * 250);
-    // Posthorn's own writes use the remaining space: commits, and the thread that copies them into the database.
+    // Posthorn uses the remaining space itself, for its commits and for the thread that copies them into the database.
     disk.occupy({ leaveBytes: random() * 3_000_000 });
     const refused = await load.until("publishes are refused", () => load.refusal);
     assert.deepEqual(
@@ -77,7 +77,7 @@ test(`a full disk, ${fulls} times at a busy moment: the process survives, says w
 test("disk space used by the WAL is returned as soon as the database has space for its pages", async (t) => {
   const disk = await smallDisk(t, { bytes: 64 << 20 });
   if (disk === null) return;
-  // Only a process that runs on the disk can open a database there.
+  // Only a process in the disk's mount namespace can open a database there.
   const program = `
     import { statSync } from "node:fs";
     import { once } from "node:events";
@@ -114,7 +114,8 @@ test("disk space used by the WAL is returned as soon as the database has space f
   disk.occupy();
   child.stdin.write("full\n");
   assert.equal((await next())?.trouble, "disk_full");
-  // Less space than a server requires before it accepts again, but enough for the database to take in its pages.
+  // Less space than a server requires before it accepts events again, but enough to copy the WAL's pages into the
+  // database.
   disk.free();
   disk.occupy({ leaveBytes: 2 << 20 });
   child.stdin.write("freed\n");
@@ -203,7 +204,7 @@ async function ask(
   return holds(told) ? told : null;
 }
 
-/** Publishes as fast as responses arrive, and records the results in the ledger. */
+/** Publishes the next event as soon as a response arrives. Records the results in the ledger. */
 class Load {
   readonly accepted = new Set<string>();
   refusal: Told | null = null;
@@ -221,7 +222,7 @@ class Load {
     this.refusal = null;
   }
 
-  /** The first non-null result of the query. Fails immediately if the process exits. */
+  /** Repeats the query and returns its first result that is not null. Fails immediately if the process exits. */
   until<T>(what: string, question: () => T | Promise<T>): Promise<NonNullable<Exclude<T, false>>> {
     return eventually(what, {
       ask: async () => {

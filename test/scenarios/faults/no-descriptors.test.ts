@@ -1,6 +1,6 @@
 /**
- * File descriptors run out: deliveries wait for them without counting as receiver failures, and callers cannot exhaust
- * them.
+ * The process runs out of file descriptors. Deliveries must wait without counting as receiver failures, and callers
+ * must not be able to exhaust the descriptors.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

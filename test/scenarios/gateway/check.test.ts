@@ -56,7 +56,7 @@ suite("posthorn check: the gateway is a correct receiver", () => {
   for (const { name: profile } of profiles)
     for (const mode of modes)
       test(`TS16-19 TS16-23 IDK-20 ${profile}, ${mode}: no rule fails, and none is skipped`, async () => {
-        // In pass-through mode, the status is that of the destination.
+        // In pass-through mode, the sender gets the status of the destination.
         receiver.script(() => ({ status: 204 }));
         const webhooks = [hookOf(receiver)];
         const { path } = await makeSource(world.admin, { mode, more: sourceFor(profile), webhooks });

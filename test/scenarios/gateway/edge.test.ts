@@ -62,7 +62,7 @@ suite("edge cases of the gateway", () => {
   before(() => scene.start());
   after(() => scene.stop());
 
-  /** Sends the header lines as given, followed by the body; resolves with all received bytes. */
+  /** Sends the header lines unchanged, followed by the body. Resolves with all bytes received. */
   const sendRaw = (lines: readonly string[], body = ""): Promise<string> =>
     new Promise((resolve, reject) => {
       const { hostname, port } = new URL(scene.running.url ?? "");
@@ -154,7 +154,7 @@ suite("edge cases of the gateway", () => {
     answerWith(gzipSync(first));
     const whole = await send('{"gzip":1}');
     assert.deepEqual([whole.status, whole.text], [200, first]);
-    // Half of these inputs expand to little data, the others to megabytes.
+    // Neither a response that expands to megabytes nor a truncated one is passed on.
     answerWith(gzipSync(first + "0".repeat(30_000_000)));
     assert.equal((await send('{"gzip":2}')).status, 502);
     answerWith(gzipSync(first).subarray(0, 10_000));

@@ -38,7 +38,7 @@ suite("floods of unauthenticated requests", () => {
     rmSync(dataDir, { recursive: true });
   });
 
-  /** Sends a request from the client address that this test's trusted proxy reports. */
+  /** Sends a request whose client address is the one that this test's trusted proxy reports. */
   const send = (
     url: string,
     {

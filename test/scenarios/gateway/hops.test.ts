@@ -126,7 +126,7 @@ test("a loop, or more than eight names: 508, and nothing is stored", async () =>
 });
 
 const head = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n";
-/** How a destination fails. Its sender gets 504, because the outcome is unknown. */
+/** Ways in which a destination fails while it responds. The sender gets 504, because the outcome is unknown. */
 const deaths = {
   "resets in the middle of its body": answeringThenResetting(`${head}half`),
   "resets in the middle of its head": answeringThenResetting("HTTP/1.1 200 OK\r\nX-"),
@@ -152,7 +152,7 @@ for (const [name, behave] of Object.entries(deaths))
       assert.equal(answer.status, mode === "pass_through" ? 504 : 202, answer.text);
       if (mode === "pass_through") assert.equal(answer.headers["retry-after"], undefined);
       if (mode === "store_and_forward") await failedFirst(source);
-      // Moves the destination to a working address.
+      // Moves the destination to a URL that works.
       const url = receiver.url("/hook");
       const moved = await front.admin.call("PATCH", `/v1/webhooks/${source.webhooks[0]}`, {
         body: { url, bearer_token: "t" },
@@ -166,7 +166,7 @@ for (const [name, behave] of Object.entries(deaths))
     }
   });
 
-/** The delivery of the source's webhook, after an attempt has failed. */
+/** The delivery to the source's webhook, after one failed attempt. */
 async function failedFirst({ webhooks: [webhook] }: MadeSource): Promise<Json> {
   const found = await eventually("the first attempt has failed", {
     ask: async () => itemsOf((await front.admin.get(`/v1/webhooks/${webhook}/deliveries`)).body["data"])[0],

@@ -1,4 +1,4 @@
-/** Hostile requests to the addresses of sources. They are rejected, and only the log records them. */
+/** Hostile requests to the addresses of sources must be rejected and must not leave any trace except in the log. */
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { after, before, suite, test } from "node:test";
@@ -219,7 +219,7 @@ suite(`hostile requests to the gateway (seed ${seed})`, () => {
   });
 });
 
-/** The response until the server closes the connection, which it does after sending everything. */
+/** Resolves with the response once the server has closed the connection, which it does after sending everything. */
 function exchange(url: string, bytes: Buffer): Promise<string> {
   return new Promise((resolve) => {
     const { hostname, port } = new URL(url);

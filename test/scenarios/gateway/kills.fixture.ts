@@ -14,7 +14,7 @@ const passers = 4;
 /** Statistics about the kills, for diagnostics. */
 export interface KillReport {
   readonly answered: number;
-  /** Number of messages that were committed before the kill but got a response only when they were repeated. */
+  /** Number of messages that were committed before a kill but got a response only to a repeat. */
   readonly between: number;
   /** Number of kills that fell between a commit and its response. */
   readonly killsBetween: number;
@@ -24,9 +24,12 @@ export interface KillReport {
 }
 
 interface Ledger {
-  /** The event in the response, by key. */
+  /** The event ID in the response, by key. */
   readonly answered: Map<string, string>;
-  /** Keys whose first response reported a duplicate, and the number of the kill that lost their original response. */
+  /**
+   * The number of the kill that lost the original response, by key. Contains the keys whose first response already
+   * reported a duplicate.
+   */
   readonly between: Map<string, number>;
   /** The number of kills so far. */
   kills: number;
@@ -35,11 +38,11 @@ interface Ledger {
 }
 
 /**
- * Senders repeat each message until they get a 2xx response, as providers do. One connection is open, and one is paused
- * until the end. Both webhooks get every message that got a 2xx response, under the sender's key, byte for byte.
+ * Senders repeat each message until they get a 2xx response, as providers do. The source has two connections: one is open, and
+ * one is paused until the end. Both webhooks must get every message with a 2xx response, under the sender's key, byte for byte.
  *
- * Other senders send messages that are passed through. A sender that got a success gets it again for each repeat,
- * without another request to the destination.
+ * Other senders send messages that are passed through. After a success, every repeat gets the same response, without
+ * another request to the destination.
  */
 export async function killGateway(run: {
   readonly kills: number;
@@ -120,8 +123,8 @@ async function killUnderLoad(
 }
 
 /**
- * Polls without a pause for new data in the file, so that the kill comes before the flush is complete and therefore
- * before the response. Data that the operating system has received survives the kill.
+ * Polls without pausing until the file contains new data. The kill then comes before the flush is complete and before
+ * the response is sent. Data that the operating system has received survives the kill.
  */
 async function nextCommit({ dataDir }: PosthornProcess): Promise<void> {
   const file = `${databaseFile(dataDir)}-wal`;
@@ -157,7 +160,7 @@ async function untilAnswered({ posthorn, source, ledger }: Scene, key: string): 
   }
 }
 
-/** What a kill left behind must not block a repeat. */
+/** State that a kill left behind must not block a repeat. */
 async function untilPassed({ posthorn, through, ledger }: Scene, key: string): Promise<void> {
   for (;;) {
     const sent = await send({ posthorn, source: through }, key).catch(() => null);
@@ -170,7 +173,7 @@ async function untilPassed({ posthorn, through, ledger }: Scene, key: string): P
   }
 }
 
-/** A sender that got a success gets it again without another request to the destination. */
+/** After a success, each repeat gets the same response, without another request to the destination. */
 async function repeatPassed({ posthorn, through, ledger }: Scene, receiver: Receiver): Promise<void> {
   const before = receiver.requestCount;
   const all = [...ledger.passed];

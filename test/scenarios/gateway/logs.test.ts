@@ -1,6 +1,5 @@
 /**
- * The gateway's log while messages are forwarded, are rejected and fail. It must never contain a payload or part of
- * one.
+ * The gateway's log when messages are forwarded, rejected or fail. It must never contain a payload or a part of one.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,7 +13,7 @@ import { startReceiver } from "../../peers/receiver.ts";
 import { openServer } from "../api/running-server.fixture.ts";
 import { hookOf, makeSource, modes, post, signed } from "./scene.fixture.ts";
 
-/** Must not occur in a log line: as text, as bytes, in the usual encodings, or in parts. */
+/** Asserts that none of these values occurs in a log line: as text, as bytes, in the usual encodings, or in part. */
 const canary = "canary-7f3a9c51e8";
 
 /** All lines of every level, with all their fields. */
@@ -40,7 +39,7 @@ function textsIn(value: unknown, depth = 0): readonly string[] {
 function assertNoPayload(lines: readonly string[]): void {
   const parts = [canary, canary.slice(0, 8), canary.slice(-8)];
   const plain = parts.flatMap((part) => [part, Buffer.from(part).toString("hex")]);
-  // The base64 form of a text differs at each of three offsets.
+  // The base64 encoding of a text depends on its offset, so all three offsets are checked.
   const shifted = parts.flatMap((part) => [part, `x${part}`, `xx${part}`]);
   const forms = [...plain, ...shifted.map((part) => Buffer.from(part).toString("base64").slice(4, -4))];
   for (const line of lines)

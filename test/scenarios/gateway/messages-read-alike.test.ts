@@ -43,7 +43,7 @@ suite("reading of messages", () => {
         [
           ["accepted", true],
           ["accepted", true],
-          // The key is the same, but the bytes differ.
+          // Rejected because the key is the same but the bytes differ.
           ["rejected", false],
           ["accepted", true],
           ["rejected", false],

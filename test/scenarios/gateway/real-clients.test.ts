@@ -1,6 +1,6 @@
 /**
- * The providers' own libraries sign, the gateway verifies and forwards, and the receiver kit accepts the messages under
- * the sender's key.
+ * The providers' own libraries sign messages. The gateway verifies and forwards them, and the receiver kit accepts them
+ * under the sender's key.
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
@@ -34,9 +34,9 @@ interface SigningClient {
   readonly verification: Json;
   readonly body: string;
   readonly eventType: string;
-  /** Signs the body with the library. Called again for the repeat. */
+  /** Signs the body with the library. Called a second time for the repeat. */
   sign(body: string): Headers | Promise<Headers>;
-  /** Verifies with the library at the destination, if the headers that it needs are forwarded. */
+  /** Verifies the message with the library at the destination, if the headers that the library needs are forwarded. */
   judge?(body: string, header: (name: string) => string): unknown;
   /** Additional fields of the source. */
   readonly source?: Json;
@@ -47,7 +47,7 @@ const [svixSecret] = svixSecrets;
 const json = { "content-type": "application/json" };
 const order = '{ "type": "order.paid", "text": "Zoë", "amount": 1.0 }';
 
-/** For a provider whose library only verifies. The kit's fixture signs. */
+/** Signs with the kit's fixture. For providers whose library can only verify. */
 function signedAs(name: string, body: string): Headers {
   const sender = senders.find((one) => one.name === name);
   assert.ok(sender !== undefined);
@@ -190,7 +190,7 @@ suite("libraries of providers in front of the gateway, the kit behind it", () =>
     await receiver.close();
   });
 
-  /** Installs the kit in the receiver with the webhook's key. Returns the messages that its handler received. */
+  /** Installs the kit in the receiver, with the webhook's key. Returns the messages that the kit's handler received. */
   async function serveKit(webhookId: string | undefined): Promise<readonly (string | null)[]> {
     const shown = await world.admin.get(`/v1/webhooks/${webhookId}/public-key`);
     const { public_key: key } = shown.body as unknown as { readonly public_key: string };
@@ -234,7 +234,7 @@ suite("libraries of providers in front of the gateway, the kit behind it", () =>
         assert.equal(got.text, body);
         assert.equal(rawHeader(got, "idempotency-key"), key["idempotency-key"]);
         assert.notEqual(await judge?.(body, (one) => rawHeader(got, one) ?? ""), false);
-        // The repeat is detected here, so the destination does not receive it.
+        // The gateway detects the repeat, so the destination does not receive it.
         assert.equal((await send({ ...(await sign(body)), ...key })).status, accepted.status);
         const headers = {
           ...(await sign(body)),
@@ -242,7 +242,7 @@ suite("libraries of providers in front of the gateway, the kit behind it", () =>
         };
         const forged = await post(`${world.baseUrl}${source.path}`, `${body} `, { headers });
         assert.equal(forged.status, 401, forged.text);
-        // In store mode, the kit is still running when the sender receives its response.
+        // In store mode, the kit may still be handling the message when the sender receives its response.
         await eventually("the kit accepts it", {
           ask: () => Promise.resolve(handled.length),
           holds: (count) => count > 0,

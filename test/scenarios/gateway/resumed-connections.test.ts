@@ -1,6 +1,6 @@
 /**
- * A connection that is resumed while messages arrive: it opens immediately, messages stay in order, and other tenants
- * do not wait.
+ * A connection is resumed while messages arrive. It must open immediately, messages must stay in order, and other
+ * tenants must not wait.
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";

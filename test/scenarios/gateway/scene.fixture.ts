@@ -72,7 +72,7 @@ export function signed(body: string | Uint8Array): SentHeaders {
   };
 }
 
-/** The raw form, as sent over the wire. */
+/** The key as it is sent over the wire. */
 export function rawHeader({ rawHeaders }: ReceivedRequest, name: string): string | undefined {
   const at = rawHeaders.findIndex((text, index) => index % 2 === 0 && text.toLowerCase() === name);
   return at < 0 ? undefined : rawHeaders[at + 1];
@@ -82,14 +82,14 @@ export interface MadeSource {
   readonly id: string;
   /** The address as the API returns it. */
   readonly address: string;
-  /** The path of its secret address. */
+  /** The path of the source's secret address. */
   readonly path: string;
   readonly connections: readonly string[];
   readonly webhooks: readonly string[];
 }
 
 /**
- * Creates a source with a connection to each of these webhooks. In `store_and_forward` mode, it also acknowledges the
+ * Creates a source with a connection to each of these webhooks. In `store_and_forward` mode, also acknowledges the
  * service description.
  */
 export async function makeSource(

@@ -1,6 +1,6 @@
 /**
- * Sources across processes: two gateways, the API and workers. Each message that one gateway accepts is known to the
- * other processes.
+ * Sources across several processes: two gateways, the API and workers. The other processes must know each message that
+ * a gateway accepts.
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
@@ -43,7 +43,7 @@ export function gatewayOfSeveralProcesses(name: string, open: () => Promise<Clus
       await receiver.close();
     });
 
-    /** Both gateways have loaded the source's last change, and therefore its connection. */
+    /** Both gateways have loaded the source's last change, which includes its connection. */
     async function sourceOf(mode: Mode, webhook: Json = {}): Promise<MadeSource> {
       const source = await makeSource(admin, { mode, webhooks: [hookOf(receiver, webhook)] });
       const last = { allow_put: true };
@@ -118,7 +118,7 @@ export function gatewayOfSeveralProcesses(name: string, open: () => Promise<Clus
         cluster.count(
           `SELECT count(*) FROM posthorn.gateway_held WHERE connection = '${source.connections[0]}'`,
         );
-      // When both gateways have loaded the pause, nothing is forwarded.
+      // Waits until both gateways have loaded the pause and hold messages.
       for (const at of [0, 1])
         await eventually("the gateway holds", {
           ask: async () => {
@@ -130,7 +130,7 @@ export function gatewayOfSeveralProcesses(name: string, open: () => Promise<Clus
           },
           holds: (isHeld) => isHeld,
         });
-      // The gateways are notified shortly after the API. Messages that they hold in between are sent too.
+      // The gateways are notified slightly later than the API. Messages that they hold until then are sent as well.
       const resumed = pause(false);
       for (let n = 0; n < 10; n += 1) {
         const body = `{"late":${n}}`;

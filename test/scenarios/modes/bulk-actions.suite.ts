@@ -1,4 +1,4 @@
-/** Many deliveries together: retried, cancelled and discarded with the filters of their listing. */
+/** Bulk actions: deliveries are retried, cancelled and discarded together, with the filters of their listing. */
 import assert from "node:assert/strict";
 import { itemsOf, textOf } from "../api/client.fixture.ts";
 import type { Json } from "../api/client.fixture.ts";

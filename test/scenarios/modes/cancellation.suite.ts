@@ -38,7 +38,7 @@ export const cancellation: Scenarios = {
   },
 };
 
-/** Two events for one webhook whose response to the first is withheld. The webhook is deleted in the meantime. */
+/** Publishes two events for one webhook, withholds the response to the first, and deletes the webhook. */
 async function deletedUnderWay(
   scene: TenantScene,
 ): Promise<{ readonly events: readonly string[]; readonly answer: (answer: Answer) => void }> {
@@ -46,8 +46,8 @@ async function deletedUnderWay(
   scene.receiver.script(() => promise);
   const webhook = await scene.addWebhook({
     ordering_guarantee: "strict",
-    // If rows are locked when the webhook is deleted, upkeep cancels them within a minute. The response comes later
-    // than that.
+    // If rows are locked when the webhook is deleted, upkeep cancels their deliveries within a minute. The response
+    // arrives later than that.
     retry_config: { ...soon.retry_config, timeout_ms: 90_000 },
   });
   const first = await scene.publish();

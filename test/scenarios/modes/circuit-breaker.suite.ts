@@ -9,7 +9,7 @@ import { fieldOf } from "../tenant-scene.fixture.ts";
 import type { TenantScene } from "../tenant-scene.fixture.ts";
 import type { Scenarios } from "./scenario.fixture.ts";
 
-/** Opens at the fourth failure. No retry is due while a scenario runs its checks. */
+/** The circuit opens at the fourth failure. Retries are due only after the checks of a scenario. */
 const brittle = {
   circuit_breaker_config: { minimum_throughput: 4, sleep_window_ms: 60_000, half_open_max_calls: 2 },
   retry_config: { schedule_ms: [60_000] },
@@ -94,7 +94,7 @@ export const circuitBreaker: Scenarios = {
     async (scene) => {
       const statuses = [200, 500, 400, 200];
       scene.receiver.script((_, index) => ({ status: statuses[index] ?? 200 }));
-      // The profile that also counts payload errors.
+      // The profile that also counts payload errors as failures.
       const webhook = await scene.addWebhook({
         profile: "x-webhook",
         retry_config: { schedule_ms: [60_000] },
@@ -156,7 +156,7 @@ export const circuitBreaker: Scenarios = {
       retry_config: { schedule_ms: [10] },
     });
     const event = await scene.publish();
-    // If the open circuit had used up the only retry, the delivery would be exhausted.
+    // An open circuit must not use up retries. The delivery has only one, so it would otherwise be exhausted.
     assert.deepEqual(fieldOf(await scene.attemptsAt(event, "success"), "attempt_number"), [1, 2]);
     const { id } = await scene.deliveryOf(event);
     const { body } = await scene.api.get(`/v1/deliveries/${textOf(id)}`);
@@ -210,8 +210,8 @@ export const circuitBreaker: Scenarios = {
 };
 
 /**
- * A webhook whose receiver failed four times. With a short sleep window, the open state may have ended before a test
- * observes it.
+ * Creates a webhook whose receiver fails four times, so that its circuit opens. With a short sleep window, the open
+ * state may have ended before a test observes it.
  */
 async function withOpenCircuit(scene: TenantScene, config: object = {}): Promise<string> {
   scene.receiver.script(() => ({ status: 500 }));
@@ -228,7 +228,10 @@ async function withOpenCircuit(scene: TenantScene, config: object = {}): Promise
   return webhook;
 }
 
-/** Failures, successes, total, and the failure rate. Counts from another process become visible after a short delay. */
+/**
+ * Waits for these counts: failures, successes, total, and the failure rate. Counts from another process become visible
+ * after a short delay.
+ */
 async function countsReach(
   scene: TenantScene,
   { webhook, counts }: { readonly webhook: string; readonly counts: readonly number[] },

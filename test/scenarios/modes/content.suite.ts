@@ -1,4 +1,4 @@
-/** A receiver gets exactly what a publisher wrote: the text of `data`, in every profile and in every attempt. */
+/** A receiver gets exactly the text of `data` that the publisher wrote, in every profile and in every attempt. */
 import assert from "node:assert/strict";
 import { assertProblem, fieldsOf, itemsOf, textOf } from "../api/client.fixture.ts";
 import type { Json } from "../api/client.fixture.ts";
@@ -6,7 +6,7 @@ import { eventually } from "../eventually.fixture.ts";
 import { fieldOf, type TenantScene } from "../tenant-scene.fixture.ts";
 import { type Scenarios, soon } from "./scenario.fixture.ts";
 
-/** Notations of `data`. Each one is a single valid JSON text that parsing and serializing would change. */
+/** Notations of `data`. Each is a single valid JSON text that would be changed by parsing and serializing it. */
 const texts: Readonly<Record<string, string>> = {
   "integers beyond 2^53": '{"id":9007199254740993,"big":[-9223372036854775808,18446744073709551615]}',
   "an integer of 400 digits": `{"n":${"1234567890".repeat(40)}}`,
@@ -19,7 +19,7 @@ const texts: Readonly<Record<string, string>> = {
   "a nest of 62 lists": `{"a":${"[".repeat(62)}${"]".repeat(62)}}`,
 };
 
-/** The body sent in each profile, and the receipt of the event. */
+/** Returns the body that each profile sends, and the receipt of the event. */
 const profiles: Readonly<Record<string, (data: string, receipt: Json) => string>> = {
   standard: (data, { timestamp }) =>
     `{"type":"order.paid","timestamp":"${textOf(timestamp)}","data":${data}}`,
@@ -37,7 +37,7 @@ const profiles: Readonly<Record<string, (data: string, receipt: Json) => string>
 
 async function addWebhooks(scene: TenantScene): Promise<void> {
   const { receiver } = scene;
-  // Each body is rejected once, so that there are two attempts to compare.
+  // The receiver rejects each body once, so that two attempts can be compared.
   const seen = new Set<string>();
   receiver.script(({ method, path, text }) => {
     if (method === "OPTIONS")
@@ -109,7 +109,8 @@ export const content: Scenarios = {
     await addWebhooks(scene);
     const datas = Object.values(texts);
     const events = datas.map((data) => `{"data":${data},"event_type":"order.paid"}`);
-    // One event is rejected, so that texts and events could be mixed up; another one has an escaped member name.
+    // One event is rejected, to show that texts are not assigned to the wrong event. Another one has a member name with
+    // escapes.
     const raw = `{"events":[ 5, ${events.join(" , ")}, {"event_type":"order.paid","d\\u0061ta": {"n":1.0}} ]}`;
     const published = await scene.api.post("/v1/events/batch", undefined, { raw });
     assert.equal(published.status, 202, published.text);

@@ -1,6 +1,5 @@
 /**
- * The program as operators run it, in each of its modes. Scenarios are independent of the mode: they get an address and
- * a key.
+ * The program as operators run it, in each of its modes. Scenarios do not depend on the mode: they get a URL and a key.
  */
 import type { OpenedApi } from "../api/client.fixture.ts";
 import { Cluster } from "../postgres/cluster.fixture.ts";

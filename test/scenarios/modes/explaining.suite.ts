@@ -1,4 +1,4 @@
-/** The history of a request, and the reasons of a waiting delivery. */
+/** The history of a request, and the reasons why a delivery is waiting. */
 import assert from "node:assert/strict";
 import { itemsOf, textOf } from "../api/client.fixture.ts";
 import type { Json } from "../api/client.fixture.ts";
@@ -44,7 +44,7 @@ export const explaining: Scenarios = {
     assert.equal(fields.get("location"), "/in?token=***");
     const timings = failed["timings_ms"] as Json;
     assert.deepEqual(Object.keys(timings), ["dns", "connect", "tls", "wait"]);
-    // A busy machine may notice late that the request was written, but not by as much as this.
+    // A busy machine may notice late that the request was written, but not as late as this.
     assert.ok(Number(timings["wait"]) >= answerMs / 2, JSON.stringify(timings));
     assert.equal(failed["peer_address"], null, "which address inside the operator let it go to is not told");
     const [seen] = itemsOf((await admin.get(path)).body["attempts"]);
@@ -176,8 +176,8 @@ export const explaining: Scenarios = {
 };
 
 /**
- * A worker may be notified of a pause shortly after its caller, and may still send events that were published in
- * between.
+ * A worker may be notified of a pause slightly later than the caller gets the response. It may still send events that
+ * were published in between.
  */
 async function publishedWhilePaused(scene: TenantScene): Promise<string> {
   for (;;) {
@@ -206,7 +206,10 @@ async function gatesAfter({ api }: TenantScene, id: string): Promise<readonly Js
 
 type Pair = readonly [name: string, value: string];
 
-/** Checks names, letter case and order, and all values except masked ones. The HTTP connection adds further fields. */
+/**
+ * Compares names, letter case and order of the header fields, and all values except masked ones. The HTTP connection
+ * adds further fields.
+ */
 function assertSentAs(made: readonly Pair[], rawHeaders: readonly string[]): void {
   const sent = rawHeaders.flatMap((name, at): Pair[] =>
     at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? ""]] : [],

@@ -12,8 +12,8 @@ export interface FourWorkersOptions {
   readonly mode: string;
   readonly open: () => Promise<Cluster>;
   /**
-   * Whether all workers draw from one bucket of the tenant. If false, each worker has its own part of the limit, and
-   * some of it is unused while the load is uneven.
+   * Whether all workers draw from one bucket of the tenant. If false, each worker has its own part of the limit. Some
+   * of the limit is then unused while the load is uneven.
    */
   readonly sharesTenantLimit: boolean;
 }
@@ -89,8 +89,9 @@ export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOption
         assert.ok((await scene.countOwners(webhooks)) >= 2, "one worker did everything");
         if (!sharesTenantLimit) return;
 
-        // With separate parts, the only worker with work would have a quarter of the limit.
-        // shared-state/tenant-limits.test.ts checks how exactly the limit is reached, independently of a busy machine.
+        // With separate parts, the only worker with work would get a quarter of the limit.
+        // shared-state/tenant-limits.test.ts tests how exactly the limit is reached, independently of the machine's
+        // load.
         await receiver.waitForRequests(120);
         await cluster.addWebhook(api, { url: receiver.url("/alone"), events: ["alone.*"] });
         await cluster.publish(api, "alone.paid", numbered(40));
@@ -183,7 +184,7 @@ class Scene {
     this.api = api;
   }
 
-  /** Starts as many workers as have ended. */
+  /** Starts a new worker for each worker that has ended. */
   async replaceEnded(): Promise<void> {
     await this.cluster.start(...Array.from({ length: this.#ended }, () => "worker"));
     this.#ended = 0;
@@ -193,7 +194,7 @@ class Scene {
     return this.#stack.disposeAsync();
   }
 
-  /** Stopped at the end of the test. */
+  /** Processes that are stopped at the end of the test. */
   async receiver(t: TestContext): Promise<Receiver> {
     const receiver = await startReceiver();
     t.after(() => receiver.close());
@@ -208,8 +209,8 @@ class Scene {
   }
 
   /**
-   * Publishes until a response arrives within a second, even on a slow machine. Only such a webhook gets five
-   * concurrent requests.
+   * Publishes repeatedly until a response arrives within a second, even on a slow machine. Only then does the webhook
+   * get five concurrent requests.
    */
   async answersQuickly(eventType: string): Promise<void> {
     const { cluster, api } = this;
@@ -243,8 +244,8 @@ function assertNeverExceeded(requests: readonly ReceivedRequest[], rate: RateLim
 }
 
 /**
- * If requests wait only for the rate limit, some sequence of them arrives as fast as the limit allows. A busy machine
- * delays other requests, and the limiter does not replace unused tokens.
+ * Checks that some sequence of requests arrived as fast as the limit allows, so requests wait only for the limit. A
+ * busy machine may delay other requests, and the limiter does not make up for unused tokens.
  */
 function assertReached(requests: readonly ReceivedRequest[], requestsPerMinuteMin: number): void {
   const stretch = Math.ceil(requests.length / 2);

@@ -21,7 +21,7 @@ export const history: Scenarios = {
         ask: () => scene.list(`${path}/timeline`),
         holds: (rows) => rows.some(({ kind }) => textOf(kind) === wanted),
       });
-    // From now on, a worker serves the webhook.
+    // Waits until a worker serves the webhook.
     await scene.reaches(await scene.publish(), "success");
     await scene.change(`${webhook}/circuit-breaker`, { action: "force_open", duration_seconds: 60 });
     await until("circuit_opened");

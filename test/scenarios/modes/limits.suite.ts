@@ -34,7 +34,7 @@ export const limits: Scenarios = {
     assert.equal((await scene.health(webhook))["in_flight"], 1);
     answered.resolve({});
     await scene.reaches(event, "success");
-    // Requests in flight from another process become visible after a short delay.
+    // Requests that another process has in flight become visible after a short delay.
     await eventually("nothing on its way", {
       ask: async (): Promise<unknown> => (await scene.health(webhook))["in_flight"],
       holds: (inFlight) => inFlight === 0,
@@ -55,7 +55,8 @@ export const limits: Scenarios = {
     const { receiver } = scene;
     const rate = { requests_per_minute: 300, burst: 5 };
     await scene.addWebhook({ rate_limit: rate });
-    // The bucket is full, and no request can have been sent earlier. A late arrival proves nothing.
+    // The bucket is full at this time, so no request can have been sent earlier. Requests that arrive late prove
+    // nothing.
     const sinceMs = performance.now();
     await scene.publishNumbered(20);
     await receiver.waitForRequests(20);
@@ -68,8 +69,8 @@ export const limits: Scenarios = {
 };
 
 /**
- * Publishes until a response arrives within a second, even on a slow machine. Only such a webhook gets five concurrent
- * requests.
+ * Publishes repeatedly until a response arrives within a second, even on a slow machine. Only then does the webhook get
+ * five concurrent requests.
  */
 async function answersQuickly(scene: TenantScene): Promise<void> {
   await eventually("an answer within a second", {

@@ -22,8 +22,8 @@ export const live: Scenarios = {
     assert.equal(ended.name, "deliveries");
     assert.equal(ended.data["topic"], `deliveries:webhook=${webhook}`);
     assert.equal(ended.data["left_out"], false);
-    // The other tenant's event is published later. Because it arrives, the absence of earlier events is not a matter of
-    // timing.
+    // The other tenant's event is published last. Because it arrives, earlier events are really missing and not just
+    // late.
     const after = scene.admin.withKey(await scene.admin.keyFor("manage", `${scene.tenantId}-stranger`));
     await after.post("/v1/webhooks", { url: scene.receiver.url("/stranger"), events: ["order.*"] });
     const theirs = await after.post("/v1/events", { event_type: "order.paid", data: {} });
@@ -107,8 +107,8 @@ export const live: Scenarios = {
       () => own.events.filter((event) => attemptsOf(event) > 0).length > 1,
     );
     await own.until("all that was published is told", () => published() === 3);
-    // The other tenant's first event is published later. Because it arrives, the absence of earlier events is not a
-    // matter of timing.
+    // The other tenant's first event is published last. Because it arrives, earlier events are really missing and not
+    // just late.
     const after = scene.admin.withKey(await scene.admin.keyFor("manage", `${scene.tenantId}-stats`));
     const theirs = await after.post("/v1/events", { event_type: "nobody.asked", data: {} });
     assert.equal(theirs.status, 202, theirs.text);

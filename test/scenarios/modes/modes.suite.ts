@@ -78,7 +78,7 @@ export function scenariosOn(mode: string, open: () => Promise<Deployment>): void
 
 const logLinesMax = 200;
 
-/** Adds the output of the processes to the error, because a rare failure must show enough the first time. */
+/** Adds the output of the processes to the error. A rare failure must be explained the first time it occurs. */
 function withLog(error: unknown, { log }: Deployment): unknown {
   const lines = log().filter((line) => !line.includes('"level":"debug"'));
   // The test runner shows only the stack.

@@ -53,13 +53,13 @@ export const ordering: Scenarios = {
   "strict: a delivery behind a failing head says what it waits for": async (scene) => {
     const { receiver } = scene;
     receiver.script((_, index) => ({ status: index === 0 ? 500 : 200 }));
-    // Far enough in the future that a busy machine does not reach it during the checks.
+    // So far in the future that even a busy machine completes the checks earlier.
     await scene.addWebhook({ ordering_guarantee: "strict", retry_config: { schedule_ms: [600_000] } });
     const head = await scene.publish();
     await scene.waitsFor(head, "schedule");
     const next = await scene.publish();
-    // The report of another process may date from before the failure of the head. It then says that the head is due, or
-    // in flight without an end time.
+    // Another process may have sent its report before the head failed. The report then says that the head is due, or
+    // that it is in flight without an end time.
     await eventually("it waits for the head, until its retry", {
       ask: () => scene.deliveryOf(next),
       holds: (found) => {
@@ -77,7 +77,8 @@ export const ordering: Scenarios = {
     receiver.script(({ text }) => {
       if (text.includes('"n":0}')) return { status: others < 9 ? 500 : 200 };
       others += 1;
-      // The response to the first of these requests waits for the second request, which is sent in parallel.
+      // The response to the first of these requests is withheld until the second one arrives, which proves that they
+      // are sent in parallel.
       if (others === 1) return isAnswered.promise;
       isAnswered.resolve({});
       return {};

@@ -1,4 +1,7 @@
-/** Guarantees for publishers: exactly-once publishing, priorities, and that an invalid event does not affect others. */
+/**
+ * Guarantees for publishers: each event is published exactly once, priorities apply, and an invalid event does not
+ * affect others.
+ */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { assertProblem, itemsOf, textOf } from "../api/client.fixture.ts";

@@ -8,7 +8,10 @@ import type { TenantScene } from "../tenant-scene.fixture.ts";
 import type { Scenarios } from "./scenario.fixture.ts";
 
 const overlapMs = 10_000;
-/** The process that signs may not be the one that handled the call. It loads the new secret within this time. */
+/**
+ * The process that signs may be a different one from the process that handled the call. It loads the new secret within
+ * this time.
+ */
 const followsWithinMs = 25_000;
 
 export const rotation: Scenarios = {
@@ -37,7 +40,7 @@ export const rotation: Scenarios = {
     const { receiver } = scene;
     const refused = Promise.withResolvers<Answer>();
     receiver.script((_, index) => (index === 0 ? refused.promise : {}));
-    // The delay gives the signing process time to load the new secret.
+    // Retries after a delay that is long enough for the signing process to load the new secret.
     const { id, secret: old } = await withSecret(scene, { retry_config: { schedule_ms: [5_000] } });
     const event = await scene.publish();
     const [first] = await receiver.waitForRequests(1);
@@ -79,7 +82,7 @@ async function rotate(scene: TenantScene, id: string, how: object): Promise<stri
   return textOf(rotated.body["secret"]);
 }
 
-/** The request that delivers an event published now. */
+/** Publishes an event and returns the request that delivers it. */
 async function nextRequest(scene: TenantScene): Promise<ReceivedRequest> {
   const { receiver } = scene;
   const id = await scene.publish();

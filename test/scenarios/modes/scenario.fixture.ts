@@ -1,6 +1,9 @@
 import type { TenantScene } from "../tenant-scene.fixture.ts";
 
-/** Scenarios by topic. They access a deployment only through its API, and their receiver only through its requests. */
+/**
+ * Scenarios by topic. They access a deployment only through its API, and see only the requests that their receiver
+ * gets.
+ */
 export type Scenarios = Readonly<Record<string, (scene: TenantScene) => Promise<void>>>;
 
 /** Retries twice, for scenarios that do not check the time between attempts. */

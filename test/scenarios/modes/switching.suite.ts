@@ -52,7 +52,7 @@ export const switching: Scenarios = {
     receiver.script(({ path }) => ({ status: path === "/old" ? 500 : 200 }));
     const webhook = await scene.addWebhook({
       url: receiver.url("/old"),
-      // Enough retries that the change is in time on a busy machine.
+      // So many retries that even a busy machine makes the change before the last one.
       retry_config: { schedule_ms: Array(45).fill(1_000) },
     });
     const event = await scene.publish();

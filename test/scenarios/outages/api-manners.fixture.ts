@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { adminKey } from "./webhooks.fixture.ts";
 
 export interface Manners {
-  /** Expectations of a caller that were not met. */
+  /** What a caller may expect and did not get. */
   readonly problems: readonly string[];
   readonly summary: string;
 }
@@ -14,13 +14,13 @@ const refusedMsMax = 8_000;
  * transaction. The caller may have waited another five seconds for an earlier statement.
  */
 const silentMsMax = 25_000;
-/** The readiness check uses a separate query, which gets no response. */
+/** The readiness check sends a separate query, which gets no response either. */
 const noticedWithinMs = 10_000;
 const pauseMs = 500;
 
 /**
- * Calls an API repeatedly while its store is unavailable. The API must refuse within a time limit, give the reason, and
- * report its readiness correctly.
+ * Calls an API repeatedly while its store is unavailable. The API must refuse calls within a time limit, give the
+ * reason, and report its readiness correctly.
  */
 export async function askWhile(
   away: Promise<unknown>,
@@ -63,7 +63,7 @@ export async function askWhile(
   return { problems: [...problems], summary };
 }
 
-/** What is wrong with the response to a publish; null if it is an error that a client can handle. */
+/** What is wrong with the response to a publish; null if clients can handle the response. */
 async function refusalProblem(url: string): Promise<string | null> {
   const response = await fetch(`${url}/v1/events`, {
     method: "POST",

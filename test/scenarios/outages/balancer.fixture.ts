@@ -11,15 +11,13 @@ import type { AddressInfo } from "node:net";
 
 const askAgainMs = 50;
 const answerMsMax = 2_000;
-/**
- * Must be shorter than the time for which a target still responds after it reports draining: 3 s with 30 s of grace.
- */
+/** Must be shorter than the time for which a draining target still responds: 3 s with a grace period of 30 s. */
 const idleMsMax = 1_000;
 
 /**
  * A small load balancer. It sends each request to the next target whose `/readyz` recently returned 200, over kept
- * connections. If a connection is refused, nothing was sent, and it uses a different target. It never sends anything
- * twice: later failures get a 502.
+ * connections. If a connection is refused, nothing was sent, so it uses a different target. All other failures result
+ * in a 502, because a request must not be sent twice.
  */
 export class Balancer {
   readonly #targets: () => readonly string[];

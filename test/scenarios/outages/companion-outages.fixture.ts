@@ -1,4 +1,4 @@
-/** Outages that apply to both RabbitMQ and Redis. Without these servers, everything continues. */
+/** Outages that apply to both RabbitMQ and Redis. Everything must keep working without these servers. */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CuttingProxy } from "../../services/cutting-proxy.fixture.ts";
@@ -15,7 +15,10 @@ export interface Companion {
   readonly connectedMsMax: number;
 }
 
-/** Stops the server for this long. A process reports the outage but stays ready, and the API refuses nothing. */
+/**
+ * Stops the server for this long. The processes must report the outage and stay ready, and the API must not refuse
+ * anything.
+ */
 export async function stopsFor(awayMs: number, of: Companion): Promise<void> {
   const { deployment } = of.rig;
   const [api] = deployment.apis;
@@ -38,7 +41,10 @@ export async function isCut({ rig, way, connectedMsMax }: Companion): Promise<vo
   await rig.deployment.untilSound(connectedMsMax);
 }
 
-/** Drops the packets between one worker and the server for this long, then delays them. */
+/**
+ * Withholds all packets between one worker and the server for this long. Then delivers them and adds latency for a
+ * while.
+ */
 export async function vanishesFor(silentMs: number, of: Companion): Promise<void> {
   const { way } = of;
   way.stall();

@@ -13,22 +13,22 @@ export interface DeploymentOptions {
   readonly apis?: number;
   readonly schedulers?: number;
   readonly workers?: number;
-  /** Adds RabbitMQ and Redis to PostgreSQL. */
+  /** Whether to use RabbitMQ and Redis in addition to PostgreSQL. */
   readonly distributed?: boolean;
   /** Settings of the PostgreSQL server. */
   readonly postgres?: Readonly<Record<string, string>>;
 }
 
 /**
- * A server, and the network between it and the remote processes: the first worker, and the second API process if there
- * is one.
+ * A server, and the network between it and the remote processes. These are the first worker and, if there are two, the
+ * second API process.
  */
 export interface Service<Server> {
   readonly server: Server;
   readonly way: CuttingProxy;
 }
 
-/** Posthorn on several simulated machines with separate roles, using dedicated servers that may be stopped. */
+/** Posthorn on several simulated machines with separate roles. It uses dedicated servers, which tests may stop. */
 export class Deployment {
   readonly #options: DeploymentOptions;
   readonly #stack = new AsyncDisposableStack();
@@ -90,7 +90,7 @@ export class Deployment {
     await Promise.all(servers.map((server) => server.start()));
   }
 
-  /** Waits until a process owns the webhook, and returns it. */
+  /** Waits until a process owns the webhook, and returns that process. */
   async ownerOf(webhookId: string): Promise<PosthornServer> {
     const found = await eventually(`an owner of ${webhookId}`, {
       ask: async () => {
@@ -106,7 +106,7 @@ export class Deployment {
     return found;
   }
 
-  /** Warnings and errors of each process. */
+  /** Warnings and errors in the log of each process. */
   troubles(): string {
     return serversOf(this.#started)
       .map((server) => `--- ${server.name}${server.isRunning ? "" : ", not running"}\n${server.troubles}`)
@@ -142,7 +142,7 @@ export class Deployment {
 
   #server(name: string, env: Readonly<Record<string, string>>): PosthornServer {
     const database = new URL(env["POSTHORN_DATABASE_URL"] ?? "");
-    // Lets the server distinguish the connections.
+    // A name by which the server can distinguish the connections.
     database.searchParams.set("application_name", `posthorn ${name}`);
     return new PosthornServer(name, {
       ...serverUnderTest,
@@ -173,7 +173,7 @@ interface Parts extends Services {
   readonly workers: readonly PosthornServer[];
 }
 
-/** Settings with the addresses of all services. Remote processes use the network proxy. */
+/** Settings with the URLs of all servers. Remote processes use the network proxy. */
 function addresses(
   { postgres, rabbitmq, redis }: Services,
   isFar: boolean,

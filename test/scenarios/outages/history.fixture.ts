@@ -12,7 +12,7 @@ export interface Evidence {
   readonly webhooks: ReadonlyMap<string, string>;
 }
 
-/** All differences between the outcome and the guarantees; empty if there are none. */
+/** Compares the outcome with the guarantees and returns all differences. */
 export async function breaches(evidence: Evidence): Promise<readonly string[]> {
   return [
     ...undelivered(evidence),
@@ -117,7 +117,7 @@ export interface Waiting {
   readonly first: readonly Record<string, unknown>[];
 }
 
-/** Returns the undelivered events. */
+/** Returns the number of waiting deliveries and details of the first ones. */
 export async function whatWaits(postgres: Evidence["postgres"]): Promise<Waiting> {
   const rows =
     await postgres.query(`SELECT q.delivery, q.lane, q.ordered, q.owner, q.lease_token, q.attempts, o.worker,
@@ -130,7 +130,7 @@ export async function whatWaits(postgres: Evidence["postgres"]): Promise<Waiting
 }
 
 /**
- * In an ordered lane, an event arrives for the first time only after the previous event was accepted. Requests for
+ * In an ordered lane, an event may arrive for the first time only after the previous event was accepted. Requests for
  * earlier events may be repeated.
  */
 function orderBreaches({ accepted, receiver }: Evidence): readonly string[] {
@@ -158,7 +158,7 @@ function overtaking(line: readonly string[], arrivals: readonly Arrival[]): stri
   return null;
 }
 
-/** Counts successes of events that had already succeeded. */
+/** Number of requests that succeeded although their event had already succeeded. */
 export function acceptedTwice({ accepted }: OutageReceiver): number {
   let count = 0;
   for (const times of accepted.values()) count += times - 1;

@@ -7,9 +7,9 @@ import { Rig } from "./rig.fixture.ts";
 
 /** A worker counts as dead 15 s after its last heartbeat. Other workers check for work about once a second. */
 const takeoverMsMax = 25_000;
-/** Maximum time between the release of a webhook and its acquisition by another worker, on a busy machine. */
+/** Maximum time until another worker acquires a released webhook, on a busy machine. */
 const handoverMsMax = 10_000;
-/** A leadership becomes available 15 s after the last heartbeat of its owner. */
+/** Another process can acquire leadership 15 s after the last heartbeat of the leader. */
 const leadershipMsMax = 30_000;
 /** Maximum number of requests that one worker had sent but not committed when it disappeared. */
 const inFlightMax = 60;
@@ -40,8 +40,8 @@ test("a deployment under load loses processes", async (t) => {
           const paused = await rig.busyOwnerOf("w2_strict");
           const before = paused.worker;
           paused.pause();
-          // The response has already arrived when the worker resumes. It reports success for a delivery that another
-          // worker has sent in the meantime.
+          // When the worker resumes, the response has already arrived. It reports success for a delivery that another
+          // worker has sent since then.
           const answers = rig.receiver.release();
           assert.ok(answers > 0);
           await sleep(pauseMs);

@@ -5,9 +5,11 @@ import { isCut, stopsFor, vanishesFor } from "./companion-outages.fixture.ts";
 import { Rig } from "./rig.fixture.ts";
 
 const awayMs = 30_000;
-/** Without hints, workers are notified of work by PostgreSQL, or find it by polling. */
+/** Without hints, PostgreSQL notifies workers of work, or they find it by polling. */
 const slowerMsMax = 10_000;
-/** Until missed heartbeats are detected, other processes notify a worker through a broker that cannot reach it. */
+/**
+ * Until missed heartbeats are detected, other processes send a worker's hints to a broker that cannot reach the worker.
+ */
 const silentMsMax = 20_000;
 /** The pauses between connection attempts grow with the duration of the outage. */
 const connectedMsMax = 90_000;

@@ -5,7 +5,7 @@ import { isCut, stopsFor, vanishesFor } from "./companion-outages.fixture.ts";
 import { Rig } from "./rig.fixture.ts";
 
 const awayMs = 60_000;
-/** Nothing waits longer than a moment for Redis. */
+/** Calls wait for Redis only briefly. */
 const slowerMsMax = 10_000;
 const connectedMsMax = 30_000;
 

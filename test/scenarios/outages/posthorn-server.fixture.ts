@@ -7,7 +7,7 @@ export class PosthornServer {
   readonly name: string;
   readonly #env: Readonly<Record<string, string>>;
   readonly #runs: ServeRun[] = [];
-  /** URL of the API; null if the process has none, or while it is stopped. */
+  /** URL of the API; null if the process does not serve the API or is stopped. */
   url: string | null = null;
   #probesUrl: string | null = null;
 
@@ -45,7 +45,7 @@ export class PosthornServer {
     return this.#runs.map(({ output }) => output).join("");
   }
 
-  /** Number under which the process last joined the workers; null if it never joined. */
+  /** The worker number that the process got when it last joined the workers; null if it never joined. */
   get worker(): number | null {
     const found = [...this.output.matchAll(/"worker":(\d+)[^\n]*joined the workers/g)].at(-1);
     return found === undefined ? null : Number(found[1]);

@@ -1,10 +1,13 @@
-/** Destination of an event. One webhook subscribes to the event type, which may have a separate lane there. */
+/** The target of an event. One webhook subscribes to the event type, which may have a separate lane of the webhook. */
 export interface Address {
   readonly tenantId: string;
   readonly eventType: string;
   /** Name of the webhook that subscribes to the type. */
   readonly webhook: string;
-  /** The unit of ordering: the webhook, or the webhook and the event type; null if the events are unordered. */
+  /**
+   * The lane in which events are ordered: that of the webhook, or that of the webhook and the event type. Null if the
+   * events are unordered.
+   */
   readonly orderedLane: string | null;
 }
 
@@ -40,13 +43,13 @@ export class SteadyPublisher {
   readonly #options: PublisherOptions;
   /** Accepted events by idempotency key. */
   readonly accepted = new Map<string, Accepted>();
-  /** Responses and errors that required another attempt, with their counts. */
+  /** Responses and errors after which an event had to be sent again, with their counts. */
   readonly setbacks = new Map<string, number>();
   /** Responses that a retry cannot fix. */
   readonly refusals: string[] = [];
-  /** Number of events that the application had to publish so far. */
+  /** Number of events that the application has offered so far. */
   offered = 0;
-  /** Number of these events that were sent at least once. */
+  /** Number of offered events that were sent at least once. */
   sent = 0;
   retries = 0;
   slowestAnswerMs = 0;
@@ -70,7 +73,7 @@ export class SteadyPublisher {
     }, tickMs);
   }
 
-  /** Offers no new events; earlier events are still published. */
+  /** Stops offering new events. Earlier events are still published. */
   stop(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#timer = null;
@@ -116,7 +119,7 @@ export class SteadyPublisher {
     }
   }
 
-  /** Null if the result is final; otherwise the reason for another attempt. */
+  /** Sends an event once. Returns null if the result is final, or else the reason for another attempt. */
   async #ask(
     key: string,
     event: { readonly number: number; readonly address: Address },

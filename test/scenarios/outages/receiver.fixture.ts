@@ -11,7 +11,7 @@ export interface Arrival {
 
 export interface ReceiverOptions {
   readonly seed: string;
-  /** Fraction of requests to these webhooks that get a 503. */
+  /** The fraction `share` of requests to these webhooks gets a 503. */
   readonly flaky: { readonly webhooks: readonly string[]; readonly share: number };
   readonly answerDelayMs: number;
 }
@@ -23,7 +23,7 @@ interface Hold {
   readonly answers: (() => void)[];
 }
 
-/** Receives requests for all webhooks of a deployment and records them in order for each webhook. */
+/** Receives requests for all webhooks of a deployment, and records them per webhook in order of arrival. */
 export class OutageReceiver {
   readonly #options: ReceiverOptions;
   readonly #random: SeededRandom;
@@ -55,7 +55,9 @@ export class OutageReceiver {
     return `http://127.0.0.1:${this.port}/${webhook}`;
   }
 
-  /** Withholds the responses of a webhook from now on. Resolves when a request is waiting for one. */
+  /**
+   * Withholds the responses to a webhook's requests from now on. Resolves when a request is waiting for its response.
+   */
   hold(webhook: string): Promise<void> {
     return new Promise((began) => {
       this.#hold = { webhook, began, answers: [] };

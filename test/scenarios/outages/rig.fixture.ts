@@ -15,7 +15,7 @@ const eventsPerSecondUsual = 200;
 const calmMs = 1_500;
 const afterMs = 2_000;
 const settledWithinMs = 90_000;
-/** If deliveries still wait this long after the load has ended, the report lists them. */
+/** If deliveries are still waiting this long after the end of the load, the report lists them. */
 const slowMs = 10_000;
 
 export interface Outage {
@@ -84,15 +84,15 @@ export class Rig {
   }
 
   /**
-   * Returns the worker that serves a webhook, while one of the webhook's requests waits for a response until
-   * `receiver.release()`.
+   * Returns the worker that serves a webhook. It does so while the response to one of the webhook's requests is
+   * withheld until `receiver.release()`.
    */
   async busyOwnerOf(name: string): Promise<PosthornServer> {
     const id = [...this.#webhooks].find(([, each]) => each === name)?.[0] ?? "";
     for (;;) {
       const before = await this.deployment.ownerOf(id);
       await this.receiver.hold(name);
-      // Workers redistribute webhooks when a worker joins. A webhook does not move while one of its requests is in
+      // When a worker joins, webhooks are redistributed. A webhook does not move while one of its requests is in
       // flight.
       const owner = await this.deployment.ownerOf(id);
       if (owner === before) return owner;

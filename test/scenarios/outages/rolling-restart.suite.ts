@@ -1,4 +1,4 @@
-/** Every process is replaced under load, and neither callers nor receivers notice. */
+/** Every process is replaced under load. Neither callers nor receivers may notice this. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
@@ -104,7 +104,7 @@ async function settled(cluster: Cluster, publisher: SteadyPublisher): Promise<vo
 async function prepare(t: TestContext, open: RollingRestartOptions["open"]) {
   const stack = new AsyncDisposableStack();
   t.after(() => stack.disposeAsync());
-  // The default. An API process that stops keeps responding for a tenth of this time.
+  // The default grace period. An API process that stops keeps responding for a tenth of it.
   const cluster = await open({ POSTHORN_SHUTDOWN_GRACE_MS: "30000" });
   stack.defer(() => cluster.close());
   const nobody = { webhooks: [], share: 0 };
@@ -121,7 +121,7 @@ async function prepare(t: TestContext, open: RollingRestartOptions["open"]) {
       events: [`${name}.*`],
       ordering_guarantee: name === "strict" ? "strict" : "none",
     });
-    // This read makes the process load the webhook again.
+    // This call makes the other process load the webhook.
     assert.equal((await cluster.call(other, `GET /v1/webhooks/${id}`)).status, 200);
   }
   const publisher = new SteadyPublisher({

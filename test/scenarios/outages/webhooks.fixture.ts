@@ -7,7 +7,7 @@ import type { OutageReceiver } from "./receiver.fixture.ts";
 export const adminKey = "a key that only this deployment knows";
 
 const tenants = ["amber", "birch", "cedar"] as const;
-/** The tenant's limit uses the shared state but is never reached. */
+/** The tenant's limit uses the shared state, but the load never reaches it. */
 const limitedTenant = "cedar";
 const wideLimit = { requests_per_minute: 60_000, burst: 1_000 };
 const orderings = ["none", "none", "strict", "per_event_type"] as const;
@@ -15,7 +15,7 @@ const typesEach = ["a", "b", "c"] as const;
 const webhookCount = 20;
 
 interface PlannedWebhook {
-  /** Prefix of the webhook's event types, and its path at the receiver. */
+  /** Prefix of the webhook's event types, and the webhook's path at the receiver. */
   readonly name: string;
   readonly tenantId: string;
   readonly ordering: (typeof orderings)[number];
@@ -32,7 +32,7 @@ export const webhookNames: readonly string[] = planned.map(({ name }) => name);
 /** One unordered webhook and one ordered webhook. */
 export const flakyWebhooks: readonly string[] = ["w1_none", "w6_strict"];
 
-/** One address per webhook and event type, sorted so that webhooks alternate. */
+/** One target per webhook and event type, sorted so that the webhooks alternate. */
 export function addressesOf(): readonly Address[] {
   return typesEach.flatMap((type) =>
     planned.map(({ name, tenantId, ordering }): Address => {
@@ -69,7 +69,7 @@ export async function registerWebhooks(
     assert.equal(status, 201, text);
     names.set(textOf(body["id"]), name);
   }
-  // This read makes the process load the webhook again.
+  // This call makes the other process load the webhook.
   for (const client of clients)
     for (const id of names.keys()) assert.equal((await client.get(`/v1/webhooks/${id}`)).status, 200);
   return names;

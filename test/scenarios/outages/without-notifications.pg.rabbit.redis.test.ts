@@ -1,6 +1,6 @@
 /**
- * Behind a pooler that prevents PostgreSQL notifications, RabbitMQ carries the hints and Redis the configuration
- * changes.
+ * Behind a pooler, PostgreSQL notifications do not arrive. RabbitMQ then carries the hints, and Redis carries the
+ * configuration changes.
  */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
@@ -34,7 +34,7 @@ async function start(t: TestContext) {
 
 type Scene = Awaited<ReturnType<typeof start>>;
 
-/** Time from the API response to the arrival at the receiver. */
+/** Time from the response of the API to the arrival of the request at the receiver. */
 async function latencyMs({ cluster, api, receiver }: Scene, eventType: string): Promise<number> {
   const before = receiver.requestCount;
   await cluster.publish(api, eventType, [{ n: before }]);

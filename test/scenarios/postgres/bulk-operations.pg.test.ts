@@ -49,7 +49,7 @@ test("an operation is paused and resumed through another process than its own, a
 
   const paused = await cluster.call(second, `PATCH ${path}`, { status: "paused" });
   assert.equal(paused.body["status"], "paused");
-  // The process that ran the operation stops at the pause, and everything it did before is counted.
+  // The process that ran the operation stops because of the pause. Everything that it did before is counted.
   const counted = await eventually("it rests, and counts what was queued", {
     ask: async () => ({
       operation: (await cluster.call(second, `GET ${path}`)).body,
@@ -65,7 +65,7 @@ test("an operation is paused and resumed through another process than its own, a
     rate_limit: { requests_per_second: 2 },
   });
   await receiver.waitForRequests(count + counted.retried + 2);
-  // If progress was last stored a minute ago, the process that stored it counts as dead.
+  // A process counts as dead if it last stored progress a minute ago. Simulate that for the killed process.
   await second.end("SIGKILL");
   await cluster.database.query(
     `UPDATE posthorn.operations SET document = jsonb_set(document::jsonb, '{updatedAt}', '0')::text`,

@@ -8,7 +8,7 @@ import { Cluster } from "./cluster.fixture.ts";
 /** Much shorter than the polling intervals of half a minute and five minutes. */
 const within = 25_000;
 /**
- * Much longer than the second after which processes poll for changes, and much shorter than the time for three reloads.
+ * Much longer than a second, after which processes poll for changes, and much shorter than the time for three reloads.
  */
 const unannouncedWithin = 10_000;
 /**

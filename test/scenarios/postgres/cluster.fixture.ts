@@ -17,10 +17,10 @@ export interface Reply {
 
 export class ClusterProcess extends ServeRun {
   url: string | null = null;
-  /** For processes without the API. Serves the probes, and the addresses of the role `gateway`. */
+  /** URL of a process without the API. It serves the probes and, with the role `gateway`, the addresses of sources. */
   probesUrl: string | null = null;
 
-  /** Number under which the process last joined the workers; null if it never joined. */
+  /** The worker number that the process got when it last joined the workers; null if it never joined. */
   get worker(): number | null {
     const found = [...this.output.matchAll(/"worker":(\d+)[^\n]*joined the workers/g)].at(-1);
     return found === undefined ? null : Number(found[1]);
@@ -58,7 +58,7 @@ export class Cluster {
     return new Cluster(await createTestDatabase(), { env, prefixes: null });
   }
 
-  /** With queues on RabbitMQ, state in Redis, or both, under separate prefixes. */
+  /** Uses queues on RabbitMQ, state in Redis, or both, each under a separate prefix. */
   static async openDistributed(
     env: Readonly<Record<string, string>> = {},
     companions?: readonly CompanionName[],
@@ -67,7 +67,9 @@ export class Cluster {
     return new Cluster(await createTestDatabase(), { env: { ...prefixes.env, ...env }, prefixes });
   }
 
-  /** Starts one process for each list of roles, such as `api` or `scheduler,worker`, all concurrently. */
+  /**
+   * Starts one process for each list of roles, such as `api` or `scheduler,worker`. All processes start concurrently.
+   */
   start(...roles: readonly string[]): Promise<readonly ClusterProcess[]> {
     return this.startWith({}, roles);
   }
@@ -82,7 +84,7 @@ export class Cluster {
     return started;
   }
 
-  /** A JSON call to a process that has the role `api`. */
+  /** Makes a JSON call to a process with the role `api`. */
   async call(process: ClusterProcess, request: string, body?: unknown): Promise<Reply> {
     const [method = "GET", path = "/"] = request.split(" ");
     const response = await fetch(`${process.url}${path}`, {
@@ -113,7 +115,7 @@ export class Cluster {
     return ids;
   }
 
-  /** Waits until a process owns the webhook, and returns it. */
+  /** Waits until a process owns the webhook, and returns that process. */
   async ownerOf(webhookId: string): Promise<ClusterProcess> {
     const ask = async () => {
       const [row] = await this.database.query(
@@ -127,7 +129,10 @@ export class Cluster {
     return owner;
   }
 
-  /** Resolves when this many workers have sent a heartbeat, so that each has read how many workers share a limit. */
+  /**
+   * Resolves when this many workers have sent another heartbeat. Each of them then knows how many workers share a
+   * limit.
+   */
   async everyWorkerHeard(count: number): Promise<void> {
     const [now] = await this.database.query("SELECT max(alive_until)::text AS latest FROM posthorn.workers");
     await eventually("every worker has had a heartbeat", {
@@ -155,7 +160,7 @@ export class Cluster {
       ...serverUnderTest,
       POSTHORN_DATA_DIR: this.#dataDir,
       POSTHORN_DATABASE_URL: this.database.url,
-      // Several clusters with many processes share a server that allows a hundred connections.
+      // Limits the connections of each process, because several clusters share a server that allows only a hundred.
       POSTHORN_DATABASE_CONNECTIONS: "5",
       POSTHORN_ADMIN_KEY: this.adminKey,
       POSTHORN_ROLES: roles,

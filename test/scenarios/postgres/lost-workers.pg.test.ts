@@ -28,12 +28,12 @@ suite("workers that disappear", () => {
     await receiver.waitForRequests(before + 1);
     const standstillMs = performance.now() - killedAtMs;
     t.diagnostic(`stood still for ${Math.round(standstillMs)} ms`);
-    // This takes twenty seconds on an idle machine. The upper bound proves that the work was not found by polling,
-    // which runs every 30 s.
+    // On an idle machine, this takes twenty seconds. The limit proves that polling, which runs every 30 s, did not find
+    // the work.
     assert.ok(standstillMs < 29_000);
     const ids = () => receiver.requests.map(({ headers }) => String(headers["webhook-id"]));
     await receiver.waitUntil(() => new Set(ids()).size === published.length);
-    // The head may have been in flight. In that case it is sent again with the same key.
+    // The head may have been in flight when its worker was lost. It is then sent again with the same key.
     assert.deepEqual([...new Set(ids())], published);
     assert.ok(ids().length <= published.length + 1);
   });
@@ -47,8 +47,8 @@ suite("workers that disappear", () => {
     assert.ok(api !== undefined);
     const webhook = { url: receiver.url("/"), events: ["order.*"], ordering_guarantee: "strict" };
     const id = await cluster.addWebhook(api, webhook);
-    // The first request fails while its worker is suspended. If the failure were settled, the next request would be a
-    // retry with an unknown outcome.
+    // The first request fails while its worker is suspended. If that failure was settled, the history would contain a
+    // failed attempt.
     receiver.script((_, index) => (index === 0 ? { status: 500, delayMs: 1_000 } : {}));
     const published = await cluster.publish(api, "order.paid", numbered(10));
     await receiver.waitForRequests(1);
@@ -66,7 +66,7 @@ suite("workers that disappear", () => {
     const attempts = "SELECT count(*) FROM posthorn.attempts";
     assert.equal(await cluster.count(attempts), 10);
     assert.equal(await cluster.count(`${attempts} WHERE outcome <> 0`), 0);
-    // The worker can serve webhooks again.
+    // Checks that the worker can serve webhooks again.
     await cluster.publish(api, "order.paid", numbered(5));
     await receiver.waitForRequests(16);
     assert.equal(await (await cluster.ownerOf(id)).end("SIGTERM"), 0);

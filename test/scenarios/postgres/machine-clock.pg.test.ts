@@ -18,7 +18,7 @@ test("a server whose machine is 90 s slow uses the clock of its database, and re
   const server = await openServer({ databaseUrl: database.url, masterKey });
   stack.defer(() => server.close());
   const client = createClient({ baseUrl: server.baseUrl, key: server.adminKey });
-  // On a busy machine, the first comparison may fail.
+  // On a busy machine, the first comparison of the clocks may fail.
   const behind = await eventually("events are of the database's time", {
     ask: async () => {
       const sinceMs = Date.now();

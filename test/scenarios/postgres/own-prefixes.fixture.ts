@@ -1,4 +1,4 @@
-/** Separate names for one test on the shared RabbitMQ and Redis. */
+/** Prefixes that give one test its own names on the shared RabbitMQ and Redis. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { type Channel, connect } from "amqplib";
@@ -34,31 +34,31 @@ export interface OwnPrefixes {
   readonly env: Readonly<Record<string, string>>;
   /** Returns the names that exist now. */
   traces(): Promise<Traces>;
-  /** Depth of a pool's queue for normal priority. Rejects if the queue does not exist. */
+  /** Depth of a pool's queue of normal priority. Rejects if the queue does not exist. */
   workQueue(pool: (typeof pools)[number]): Promise<WorkQueueTraces>;
   /** Runs an administrative operation on RabbitMQ, with the names of the queues. */
   operate<Result>(work: (channel: Channel, names: Topology) => Promise<Result>): Promise<Result>;
-  /** Deletes everything that was created under the prefixes. Call it when they are no longer in use. */
+  /** Deletes everything under the prefixes. Must be called only when they are not used any more. */
   remove(): Promise<void>;
 }
 
 const deploymentId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:/;
 
 export interface Traces {
-  /** Number of consumers of the queue for work of normal priority. */
+  /** Number of consumers of a pool's queue of normal priority. */
   readonly consumers: number;
-  /** Names of the keys, without the prefix and the deployment ID. */
+  /** Names of the keys in Redis, without the prefix and the deployment ID. */
   readonly keys: readonly string[];
 }
 
 export interface WorkQueueTraces {
   readonly name: string;
   readonly consumers: number;
-  /** A pool that has no workers yet. */
+  /** Number of waiting hints, which accumulate while the pool has no workers. */
   readonly notices: number;
 }
 
-/** For RabbitMQ and Redis, unless one of them is not used. */
+/** Creates prefixes for RabbitMQ and Redis, or for only one of them. */
 export function ownPrefixes(companions: readonly CompanionName[] = companionNames): OwnPrefixes {
   const usesRabbitMq = companions.includes("rabbitmq");
   const usesRedis = companions.includes("redis");
@@ -85,7 +85,7 @@ export function ownPrefixes(companions: readonly CompanionName[] = companionName
   };
 }
 
-/** Removes the deployment ID, which every key must contain; empty for trial keys. */
+/** Removes the deployment ID, which every key must contain. Returns an empty list for trial keys. */
 function keyOfDeployment(key: string): readonly string[] {
   if (key.startsWith("rehearsal:")) return [];
   assert.match(key, deploymentId, "a key is of one deployment");
@@ -115,7 +115,7 @@ async function withChannel<Result>(work: (channel: Channel) => Promise<Result>):
   const connection = await connect(queueUrl);
   try {
     const channel = await connection.createConfirmChannel();
-    // If the broker refuses an operation, the call that caused it rejects.
+    // If the broker refuses an operation, the call that caused it rejects, so the error event can be ignored.
     channel.on("error", () => undefined);
     const result = await work(channel);
     // Waits until the broker has received all messages that were sent.

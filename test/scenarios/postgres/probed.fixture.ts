@@ -40,7 +40,7 @@ export class Probed {
     return { database, probed };
   }
 
-  /** Does not wait until the process is running. */
+  /** Starts a process without waiting until it is running. */
   spawn(roles: string, port = 0): RunningCommand {
     const env = { ...this.#env, POSTHORN_ROLES: roles, POSTHORN_PORT: String(port) };
     const command = new RunningCommand(["serve"], { env });
@@ -56,7 +56,7 @@ export class Probed {
     return { command, url: new RegExp(`"${name}":"([^"]+)"`).exec(command.stderr)?.[1] ?? "" };
   }
 
-  /** Stops all remaining processes immediately. */
+  /** Kills all processes that are still running. */
   async end(): Promise<void> {
     await Promise.all(this.#commands.map((command) => command.stop("SIGKILL")));
   }
@@ -86,7 +86,7 @@ export async function post(url: string, body: object): Promise<Answer["body"]> {
   return answer.body;
 }
 
-/** The reasons that `/readyz` reports; null if there is no response. */
+/** The reasons from `/readyz`; null if no response arrives. */
 export async function readiness(url: string): Promise<Answer | null> {
   return ask(`${url}/readyz`).catch(() => null);
 }

@@ -1,4 +1,6 @@
-/** Processes without the role `api` report their state through /livez, /readyz and /metrics, and serve nothing else. */
+/**
+ * Processes without the role `api` report their state at /livez, /readyz and /metrics, and do not serve any other path.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:net";

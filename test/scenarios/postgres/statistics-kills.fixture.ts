@@ -1,4 +1,4 @@
-/** Workers on PostgreSQL that are killed under load. Their statistics are compared with the rows in the database. */
+/** Workers on PostgreSQL are killed under load, and their statistics are compared with the rows in the database. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,9 +11,7 @@ import { type Ledger, untilEqual } from "../statistics-ledger.fixture.ts";
 import { Cluster } from "./cluster.fixture.ts";
 
 const loadMs = 1_500;
-/**
- * At least this many requests are sent even on a slow machine, so that there is data from killed workers to compare.
- */
+/** Even on a slow machine, at least this many requests are sent, so that killed workers leave data to compare. */
 const requestsMin = 200;
 
 /**

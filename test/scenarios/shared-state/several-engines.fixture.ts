@@ -1,6 +1,6 @@
 /**
- * Several engines in virtual time. Each has its own store, and they share only one in-memory state, so any joint
- * behaviour is caused by the shared state. Calls to it take a moment, as over a network.
+ * Several engines in virtual time. Each has its own store, and all of them share an in-memory state. Any coordination
+ * between them is therefore caused by the shared state. Calls to it take a moment, as they would over a network.
  */
 import { createAddressPolicy } from "../../../src/domain/egress/address-policy.ts";
 import type { RateLimitConfig } from "../../../src/domain/profile.ts";
@@ -28,7 +28,7 @@ interface Sent {
   readonly atMs: number;
 }
 
-/** Which function of the shared state was called, and for how many entries. */
+/** A call to the shared state: the name of the function and the number of entries. */
 interface Call {
   readonly name: string;
   readonly entries: number;
@@ -41,7 +41,7 @@ export class SeveralEngines {
   readonly sent: Sent[] = [];
   readonly calls: Call[] = [];
   readonly limited = new Map<string, number>();
-  /** Response time of the receivers that an engine's webhooks use. */
+  /** Response time of the receivers of an engine's webhooks. */
   answerMs: (engine: number) => number = () => 5;
   readonly #stores: Store[] = [];
   readonly #random: SeededRandom;
@@ -63,7 +63,7 @@ export class SeveralEngines {
     return several;
   }
 
-  /** Starts to serve a webhook on one engine. */
+  /** Adds a webhook to one engine, which starts to serve it. */
   addWebhook(engine: number, given: Partial<Webhook>): string {
     this.#webhooks += 1;
     const now = this.time.now();
@@ -73,13 +73,13 @@ export class SeveralEngines {
     const key = `${webhook.id}\nwhsec_${Buffer.alloc(32, 7).toString("base64")}`;
     const dates = { createdAt: now, expiresAt: null };
     const secret = { kind: "symmetric" as const, ciphertext: Buffer.from(key), digest: "", ...dates };
-    // The model store saves it before this call returns.
+    // The model store has saved the webhook when this call returns.
     void this.#stores[engine]?.webhooks.save(webhook);
     this.engines[engine]?.applyWebhook({ webhook, secrets: [secret] });
     return webhook.id;
   }
 
-  /** Publishes this many events on one engine, for its webhooks that subscribe to the type. */
+  /** Publishes this many events on one engine, for those of its webhooks that subscribe to the event type. */
   async publish(
     engine: number,
     events: { readonly eventType: string; readonly count: number },
@@ -91,12 +91,12 @@ export class SeveralEngines {
     );
   }
 
-  /** Sets the same limit on all engines, as after a change that all of them have received. */
+  /** Sets the same limit on all engines, as if all of them had received a change. */
   limit(rateLimit: RateLimitConfig): void {
     for (const engine of this.engines) engine.applyTenantLimit("default", rateLimit);
   }
 
-  /** How the API shows a waiting delivery of a webhook. */
+  /** A waiting delivery of a webhook, as the API shows it. */
   async waiting(engine: number, webhookId: string): Promise<DeliveryView | null> {
     const store = this.#stores[engine];
     if (store === undefined) return null;

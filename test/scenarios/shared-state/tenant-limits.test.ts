@@ -4,7 +4,7 @@ import { SeveralEngines } from "./several-engines.fixture.ts";
 
 const minuteMs = 60_000;
 
-/** Engines with three webhooks each. Those with work have enough of it for a minute. */
+/** Engines with three webhooks each. The engines that have work have enough of it for a minute. */
 async function underLoad(given: {
   readonly requestsPerMinute: number;
   readonly burst: number;
@@ -141,5 +141,5 @@ suite("tenant queues that wait for the limit", () => {
   }
 });
 
-/** Maximum duration of a call, including its response. */
+/** Maximum duration of a call to the shared state, including its response. */
 const networkMsMax = 6;

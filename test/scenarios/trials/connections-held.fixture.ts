@@ -15,7 +15,7 @@ export class ConnectionsHeld {
     this.#looking = this.#look();
   }
 
-  /** Returns the highest number for a single process in any poll, and the number of polls. */
+  /** Returns the highest number of connections of a single process in any poll, and the number of polls. */
   async stop(): Promise<{ readonly mostOfOne: number; readonly looks: number }> {
     this.#isStopped = true;
     await this.#looking;

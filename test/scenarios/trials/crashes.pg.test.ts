@@ -12,7 +12,7 @@ const crashesEach = 10;
 const betweenMsMax = 3_000;
 const backMsMax = 60_000;
 
-/** When one of its processes is killed, the server ends all sessions and recovers. */
+/** Kills one of the server's processes. The server then ends all sessions and recovers. */
 async function killBackend(server: PostgresServer): Promise<void> {
   const [row] = await server.query(
     `SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'posthorn %'
@@ -35,7 +35,7 @@ test("nothing accepted is lost when PostgreSQL crashes under load", async (t) =>
   const seed = randomBytes(4).toString("hex");
   t.diagnostic(`seed ${seed}`);
   const random = new SeededRandom(seed);
-  // It takes a while before commits are durable, so that more of them are in flight.
+  // Delays the durability of commits, so that more of them are in flight during a crash.
   const rig = await Rig.open(t, {
     apis: 2,
     schedulers: 1,

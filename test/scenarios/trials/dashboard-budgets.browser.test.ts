@@ -1,7 +1,7 @@
-// The cost of the dashboard on a processor that is four times slower: the time to first content, the time to the next
-// frame after a click with 250 rows, and the processor time of the page, which is hardly affected by other work. The
-// measurements are reported without a limit, because a busy machine would exceed it. The test checks that no request
-// leaves the origin and that no policy of the page is violated.
+// The cost of the dashboard on a CPU that is four times slower. Measures the time to first content, the time to the
+// next frame after a click with 250 rows, and the CPU time of the page, which depends little on other work. The
+// measurements are only reported, because a busy machine would exceed any limit. The test checks that no request leaves
+// the origin and that the page violates no policy.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CDPSession, Page } from "playwright-core";
@@ -13,8 +13,8 @@ const rows = 250;
 const slowedBy = 4;
 
 /**
- * Records every interaction from now on, with the time to the next frame. The browser reports only entries of 16 ms and
- * more.
+ * From now on, records every interaction with the time to the next frame. The browser reports only those that take 16
+ * ms or more.
  */
 const observe = `
   globalThis.interactions = [];
@@ -29,7 +29,7 @@ async function slowest(page: Page): Promise<number> {
   return Math.max(0, ...(found as readonly number[]));
 }
 
-/** Processor time of the page's main thread so far, at the reduced speed. */
+/** CPU time that the page's main thread has used so far, at the reduced speed. */
 async function processorMs(devTools: CDPSession): Promise<number> {
   const { metrics } = await devTools.send("Performance.getMetrics");
   return 1_000 * (metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0);
@@ -50,7 +50,7 @@ test("first content and clicks on a processor that is four times slower", async 
     ask: () => server.call("GET", "/v1/deliveries?status=pending&status=failed&limit=1"),
     holds: ({ body }) => (body as { readonly data: readonly unknown[] }).data.length === 0,
   });
-  // When run from source, the pages are bundled at the first request; the package already contains them.
+  // When the server runs from source, the first request bundles the pages. The package already contains the bundles.
   await fetch(`${server.url}/ui/`);
   for (const path of ["", "deliveries", "webhooks", "problems"]) {
     const page = await context.newPage();
@@ -96,7 +96,7 @@ test("first content and clicks on a processor that is four times slower", async 
   for (const [name, act] of actions) {
     const before = await processorMs(devTools);
     await act();
-    // The entry is available two frames later.
+    // The browser reports an interaction two frames later.
     await page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 300)))");
     const used = Math.round((await processorMs(devTools)) - before);
     t.diagnostic(`${name}: ${await slowest(page)} ms to the next picture, ${used} ms of the processor`);

@@ -1,4 +1,4 @@
-// Fifty kills of a server on SQLite under load. Nothing accepted is lost.
+// A server on SQLite is killed 50 times under load. No accepted event may be lost.
 import { test } from "node:test";
 import { killServers } from "../server-kills.fixture.ts";
 

@@ -46,7 +46,8 @@ suite("rows locked by another session for longer than a worker's lifetime", { co
             happens: () => lock(server.url, { table, forMs }),
             standstillMsMax: forMs + servedWithinMsMax,
             servedWithinMsMax,
-            // Requests that were sent when the lock was taken, but not recorded before other workers took over.
+            // Upper limit for the requests that were in flight when the lock was taken and were not recorded before
+            // other workers took over.
             duplicatesMax: 100,
           });
         });

@@ -1,5 +1,5 @@
-// A folder with many events is moved while it is served, and the move is killed twice. Receivers keep the ledger. The
-// same folder is then moved again, into a different database and without a server.
+// A folder with many events is moved while it is served, and the move is killed twice. The receivers record what
+// arrives. The same folder is then moved again, to a different database and without a server.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -78,7 +78,7 @@ test(`${events} events move, ${waiting} of them waiting; the move is killed twic
   assert.deepEqual(rowsOf(again), rowsOf(report));
 });
 
-/** Requests received at each path, by event number. */
+/** Requests received at each path, by the number of their event. */
 class Ledger {
   readonly #got = new Map<string, number[]>();
   readonly #seen = new Set<string>();
@@ -111,7 +111,10 @@ class Ledger {
   }
 }
 
-/** One webhook that receives everything immediately, and two whose circuits are open: one ordered and one unordered. */
+/**
+ * Three webhooks. One receives everything immediately. The circuits of the other two are open; one of them is ordered
+ * and one is not.
+ */
 async function addWebhooks(receiver: Receiver, dataDir: string): Promise<readonly string[]> {
   const posthorn = await openPosthorn({ dataDir, dev: true, logLevel: "error" });
   const fine = { url: receiver.url("/fine"), events: ["order.paid"] };
@@ -133,7 +136,7 @@ async function addWebhooks(receiver: Receiver, dataDir: string): Promise<readonl
   return held;
 }
 
-/** Creates the history: accepted events, sent without a socket. None of them may be repeated. */
+/** Creates a history of accepted events without using a socket. None of them may be sent again. */
 async function deliverInProcess(count: number, dataDir: string): Promise<void> {
   let sent = 0;
   const transport: Transport = {

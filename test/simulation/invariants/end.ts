@@ -40,8 +40,7 @@ export class EndChecks {
     const { flights, ledger, fail } = this.#watched;
     const { isClean } = stop;
     const left = [...flights.all].filter((flight) => flight.run === run);
-    // If the store could not be written, settlements are left over. Requests that outlast the grace period are
-    // released.
+    // Settlements remain if the store could not be written. Requests that outlast the grace period are released.
     const mayLeave = !isClean || stop.tookMs >= stop.graceMs;
     if (left.length > 0 && !mayLeave)
       fail("I-20", `${left.length} requests were left when the engine had stopped`);

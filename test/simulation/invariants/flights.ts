@@ -2,7 +2,7 @@ import type { AttemptObservation, Outcome } from "../../../src/domain/classify.t
 import type { EngineRun } from "../engine-run.ts";
 import { isWaiting, type Ledger, type LedgerDelivery } from "../ledger.ts";
 
-/** What the receiver itself did, independently of the engine's rules. */
+/** How the receiver reacted, recorded independently of the engine's rules. */
 export interface Answer {
   readonly observation: AttemptObservation;
   readonly means: Outcome;
@@ -15,7 +15,7 @@ export interface Flight {
   readonly webhookId: string;
   readonly eventId: string;
   readonly origin: string;
-  /** Null if the request matches no delivery, which is itself a violation. */
+  /** The delivery to which the request belongs. Null if it matches none, which is itself a violation. */
   delivery: LedgerDelivery | null;
   readonly sentAt: number;
   readonly sentAtMonotonicMs: number;
@@ -45,7 +45,8 @@ export class Flights {
   }
 
   add(flight: Flight): void {
-    // For twins it is unknown which of the two requests was in flight during the jump (see `settle`).
+    // If the deliveries are twins, it is unknown which of the two requests was in flight during the jump (see
+    // `settle`).
     const isTwin = ({ webhookId, eventId, overtakenByClock }: Flight): boolean =>
       overtakenByClock && webhookId === flight.webhookId && eventId === flight.eventId;
     if ([...this.#unsettled].some(isTwin)) flight.overtakenByClock = true;
@@ -66,10 +67,10 @@ export class Flights {
   }
 
   /**
-   * The completed request that a settlement reports. Requests of twins (a replay and its original) are distinguished by
-   * the time of their response, because a group of settlements does not preserve the order of deliveries. If there are
-   * two requests for one delivery, one of which lost its lease in flight, the one that got its response first is
-   * settled first.
+   * Finds the completed request that a settlement reports. Requests of twins (a replay and its original) are
+   * distinguished by the time of their response, because a group of settlements does not preserve the order of
+   * deliveries. There may also be two requests for one delivery if one of them lost its lease in flight. The request
+   * that got its response first is then settled first.
    */
   settle(run: EngineRun, delivery: LedgerDelivery, answeredAt: number): Flight | undefined {
     const answered = [...this.#unsettled]
@@ -95,8 +96,8 @@ export class Flights {
   }
 
   /**
-   * Marks the requests of a process that has died, and will not settle them, as lost. Returns copies with their
-   * previous state.
+   * Marks the requests of a dead process as lost, because it will not settle them. Returns copies of the requests as
+   * they were before.
    */
   lose(run: EngineRun): readonly Flight[] {
     const lost = [...this.#unsettled].filter((flight) => flight.run === run);

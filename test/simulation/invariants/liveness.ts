@@ -4,7 +4,7 @@ import { isWaiting } from "../ledger.ts";
 import type { Ledger, LedgerDelivery } from "../ledger.ts";
 import type { Watched } from "./watched.ts";
 
-/** Work that could have been sent for this long but was not has lost its wake-up. This is longer than a lease. */
+/** If work could have been sent for this long but was not, its wake-up was lost. This is longer than a lease. */
 const stalledMs = 15 * 60_000;
 
 /**
@@ -13,7 +13,7 @@ const stalledMs = 15 * 60_000;
  */
 export class LivenessChecks {
   readonly #watched: Watched;
-  /** When the last request to the webhook or the last change of it was seen, in monotonic ms. */
+  /** When a request to the webhook or a change of it was last seen, in monotonic ms. */
   readonly #stirredAt = new Map<string, number>();
 
   constructor(watched: Watched) {

@@ -2,9 +2,9 @@ import type { Flight } from "./flights.ts";
 import type { Watched } from "./watched.ts";
 
 /**
- * The time before which nothing may be sent to each webhook because of its receiver's response (I-8): 429 and 503 with
- * Retry-After, and the fixed pauses of the profile `standard`, each within its bound. A pause that was not committed
- * ends with its process.
+ * The time before which nothing may be sent to a webhook because of its receiver's response (I-8). Causes are 429 and
+ * 503 with Retry-After, and the fixed pauses of the profile `standard`, each with its limit. A pause that was not
+ * committed ends with its process.
  */
 export class Pauses {
   readonly #watched: Watched;

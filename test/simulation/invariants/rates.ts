@@ -8,8 +8,8 @@ interface Tokens {
 }
 
 /**
- * Token buckets in a simple implementation (I-10). They start full with every process, and again when the limit or the
- * wall clock changes. Both are known exceptions of a limit in memory.
+ * A simple implementation of token buckets (I-10). They are full at the start of every process, and again after the
+ * limit or the wall clock has changed. Both are documented exceptions for a limit in memory.
  */
 export class Rates {
   readonly #watched: Watched;

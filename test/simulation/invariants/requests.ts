@@ -157,7 +157,10 @@ export class RequestChecks {
       fail("I-6", `${activeThere + 1} active requests at once to ${origin}`);
   }
 
-  /** In an ordered lane, everything committed earlier must be final in the store, and nothing else may be in flight. */
+  /**
+   * In an ordered lane, every delivery committed earlier must be final in the store, and no other delivery may be in
+   * flight.
+   */
   #checkOrder({ run }: Flight, delivery: LedgerDelivery): void {
     if (delivery.lane.ordering === "none") return;
     const { flights, fail } = this.#watched;
@@ -228,8 +231,8 @@ export class RequestChecks {
       if (rejection !== null)
         fail("I-12", `webhook ${webhook.id}: a key in force did not sign: ${rejection}`);
     }
-    // A timer drops expired keys. After a clock jump it checks again within ten seconds, so a key that just expired may
-    // still be used.
+    // A timer drops expired keys. After a clock jump, it checks again within ten seconds. A key that expired just
+    // before may therefore still be used.
     const justJumped = time.monotonicMs() - time.lastJumpAtMonotonicMs < 11_000;
     const recent = secrets.filter(
       (secret) => secret.expiresAt !== null && (justJumped || secret.expiresAt > now - 11_000),

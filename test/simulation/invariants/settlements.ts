@@ -28,8 +28,8 @@ export class SettlementChecks {
   }
 
   committed({ run, batch, settled }: Commit): void {
-    // The ledger does not contain this commit yet. A retry in the commit may also have taken the lease of one of its
-    // settlements.
+    // The ledger does not contain this commit yet. A retry in the same commit may have ended the lease of one of the
+    // commit's settlements.
     const retried = new Set(batch.retries.map(({ deliveryId }) => deliveryId));
     for (const [index, settlement] of batch.settlements.entries()) {
       const kind = settled[index]?.kind;
@@ -90,7 +90,10 @@ export class SettlementChecks {
     this.#checkOutcome(flight, { delivery, settlement });
   }
 
-  /** One process holds all leases. It can lose a lease only by expiry, or when upkeep or a user ended the delivery. */
+  /**
+   * Only one process holds leases. It can lose a lease only if the lease expires, or if upkeep or a user ended the
+   * delivery.
+   */
   #checkRefusal(delivery: LedgerDelivery, { lease }: Settlement): void {
     const { time, fail } = this.#watched;
     const ranOut = delivery.lease === null || delivery.lease.until <= time.wallMsMax;
@@ -102,7 +105,7 @@ export class SettlementChecks {
     );
   }
 
-  /** Nothing has been written yet. The engine decides again from the current state of the delivery. */
+  /** Nothing has been written yet. The engine will decide again, based on the current state of the delivery. */
   #checkEnded({ lease, late }: Settlement): void {
     const { ledger, fail } = this.#watched;
     const delivery = ledger.byRef(lease.ref);

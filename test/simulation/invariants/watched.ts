@@ -3,7 +3,7 @@ import type { VirtualTime } from "../fake-clock.ts";
 import type { Ledger } from "../ledger.ts";
 import type { Flights } from "./flights.ts";
 
-/** A statement of docs/invariants.md that was violated. */
+/** A violation of a statement in docs/invariants.md. */
 export class Violation extends Error {
   override readonly name = "Violation";
   readonly invariant: string;

@@ -34,7 +34,7 @@ import type {
 import type { ModelGateway } from "./gateway.ts";
 import { type DeliveryRow, type EventRow, isHeld, isWaiting, type Rows } from "./rows.ts";
 
-/** Implements the path of an event as the port describes it, by scanning all rows each time. */
+/** Implements the store functions that process events, by scanning all rows each time. */
 export class ModelDeliveries implements DeliveryStore {
   readonly #rows: Rows;
   readonly #gateway: ModelGateway;
@@ -233,7 +233,8 @@ export class ModelDeliveries implements DeliveryStore {
     row.endedLease = null;
     const { state, reason } = row.progress;
     if (progress.state === "success") row.completedAt = settledAt;
-    // The delivery may have been discarded since its holder sent the request.
+    // A late failure keeps the current state and reason, because the delivery may have been discarded since its holder
+    // sent the request.
     row.progress = progress.state === "success" ? progress : { ...progress, state, reason };
     return recorded(row, settlement);
   }

@@ -169,7 +169,7 @@ export class ModelGateway implements GatewayStore {
     return { changed, more: false };
   }
 
-  /** False if a different caller has taken the key. */
+  /** False if another caller has claimed the key. */
   keepAnswer({ key, token, expiresAt, result }: AnswerCompletion): boolean {
     const known = this.#answers.get(key);
     if (known?.claimToken !== token) return false;

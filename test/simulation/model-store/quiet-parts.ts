@@ -7,7 +7,7 @@ const emptyPage = { rows: [], next: null };
 const unchanged = { changed: 0, more: false };
 const done = async (): Promise<void> => undefined;
 
-/** Alerts of a store that only models deliveries: it stores none. */
+/** Alerts of a store that models only deliveries. No alerts are stored. */
 export const noAlerts: AlertStore = {
   rules: async () => [],
   saveRule: done,

@@ -30,7 +30,7 @@ export interface LeaseRow {
 }
 
 export interface DeliveryRow {
-  /** Also determines the position in listings. */
+  /** The row number, which also determines the position in listings. */
   readonly ref: number;
   /** Position in an ordered lane; equals `ref` until the first retry. */
   order: number;
@@ -42,7 +42,7 @@ export interface DeliveryRow {
   format: PayloadFormatName;
   progress: DeliveryProgress;
   lease: LeaseRow | null;
-  /** The lease that was in force when the delivery ended, until its holder has reported. */
+  /** The lease in force when the delivery ended. Kept until the lease's holder has reported. */
   endedLease: LeaseRow | null;
   category: FailureCategory | null;
   completedAt: number | null;
@@ -93,7 +93,7 @@ export class Rows {
     this.lane(row.lane).delete(row);
   }
 
-  /** All changes to the progress of a stored delivery go through this method. */
+  /** Changes the progress of a stored delivery. All such changes use this method. */
   move(row: DeliveryRow, change: { readonly progress: DeliveryProgress; readonly at: number }): void {
     row.progress = change.progress;
     row.lease = null;
@@ -128,8 +128,8 @@ export function isWaiting(row: DeliveryRow): boolean {
 }
 
 /**
- * Whether the row is leased at `now`. An expired lease stays until another caller takes it, but it no longer protects
- * the row.
+ * Whether the row is leased at `now`. An expired lease remains until another caller claims the row, but does not
+ * protect it any more.
  */
 export function isHeld(row: DeliveryRow, now: number): boolean {
   return row.lease !== null && row.lease.until > now;

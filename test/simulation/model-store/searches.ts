@@ -9,7 +9,7 @@ import {
 } from "../../conformance/store/search-model.fixture.ts";
 import { type EventRow, type Rows, storedDelivery, storedEvent } from "./rows.ts";
 
-/** A search that scans everything, so its result equals the final result for any budget. */
+/** A search that scans everything. Its result is complete regardless of the budget. */
 export function searchModel(rows: Rows, search: DeliverySearch): SearchPage<StoredDelivery> {
   const { order, after, limit, filter } = search;
   const isDue = order === "next_attempt";

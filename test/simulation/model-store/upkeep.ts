@@ -28,7 +28,7 @@ export class ModelUpkeep implements UpkeepStore {
     return inSteps(old, step.limit, (row) => this.#rows.end(row, { ending: endings.expired, at: now }));
   }
 
-  /** The simulated clock is never ahead. */
+  /** Always false, because the simulated clock is never ahead. */
   async hasFutureDeliveries(): Promise<boolean> {
     return false;
   }
@@ -73,7 +73,7 @@ export class ModelUpkeep implements UpkeepStore {
   #neededEvents(now: number): ReadonlySet<EventRow> {
     return new Set([
       ...[...this.#rows.deliveries.values(), ...this.#rows.parts].map((row) => row.event),
-      // A key must always lead to its event.
+      // Keeps events whose key is still valid, because a key must always lead to its event.
       ...[...this.#rows.dedup.values()].filter((row) => row.expiresAt > now).map((row) => row.event),
     ]);
   }

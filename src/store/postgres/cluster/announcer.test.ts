@@ -110,8 +110,8 @@ suite("announcing work", () => {
 });
 
 /**
- * Simulates a server that receives notifications. The connection listens either there or on a server that the other
- * connections have left.
+ * Simulates the server that receives notifications. The listening connection leads either to it or to a server that the
+ * other connections have left.
  */
 function openScene(t: TestContext) {
   t.mock.timers.enable({ apis: ["setInterval"] });

@@ -19,7 +19,7 @@ const workChannel = "posthorn_work";
  * notification takes a lock that is shared by all databases of the server.
  */
 const gatherMs = 20;
-/** Delay after the database was unavailable. */
+/** Delay before a retry after the database was unavailable. */
 const againMs = 1_000;
 /** If more lanes than this could not be announced, workers find them by polling. */
 const againLanesMax = 10_000;
@@ -116,7 +116,7 @@ export class Announcer {
 
 /** An alternative way to announce work to workers. */
 export interface PendingLaneQueue {
-  /** False if the queue cannot carry hints now, so that looking up the lanes can be skipped. */
+  /** Whether the queue can currently carry hints. If not, the caller does not need to look up the lanes. */
   isOpen(): boolean;
   /** Returns false if the queue did not accept all hints. */
   announce(lanes: readonly PendingLane[]): boolean;
@@ -153,7 +153,7 @@ export function lanesOf(payload: string, processNumber: number): readonly number
 export interface NotificationsOptions {
   /** A direct connection to the server, because a pooler in transaction mode does not forward notifications. */
   readonly control: ControlConnection;
-  /** The parts of the current server run. */
+  /** The process number and the lanes of the current server run. */
   readonly numbers: () => Pick<StoreState, "processNumber" | "lanes">;
   /** Connections other than the listening one. They are reopened every few seconds. */
   readonly announcing: Runner;
@@ -161,19 +161,19 @@ export interface NotificationsOptions {
 
 /** How often the process verifies that it receives announcements. */
 const proofMs = 2_000;
-/** If no proof arrives for this time, the process listens again on a new connection. */
+/** If no proof arrives within this time, the process listens again on a new connection. */
 const silentMsMax = 5_000;
 
 /** The commit waits for neither disk nor standby, because its effect does not need to survive a crash. */
 const proofSql = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, '')";
 
 /**
- * The counterpart of announcer.ts and config-changes.ts: receives announcements of other processes, from the first
- * listener on. Whenever it listens again, listeners are notified that they may have missed announcements.
+ * The counterpart of announcer.ts and config-changes.ts: receives the announcements of other processes, starting with the
+ * first listener. Whenever it starts listening again, it notifies listeners that they may have missed announcements.
  *
- * A connection that responds is no proof: it may lead to a server that the other processes no longer use. So the process
- * sends itself a notification every few seconds, over one of the announcing connections, and listens again if it does not
- * arrive.
+ * A connection that responds proves nothing: it may lead to a server that the other processes no longer use. So the process
+ * sends itself a notification every few seconds, over one of the announcing connections. If the notification does not
+ * arrive, the process listens again on a new connection.
  */
 export class Notifications implements StoreChanges {
   readonly carriesWork = true;
@@ -229,7 +229,8 @@ export class Notifications implements StoreChanges {
     }
     if (this.#isProving) return;
     this.#isProving = true;
-    // If this notification cannot be sent, other processes cannot announce anything either; the next proof decides.
+    // If this notification cannot be sent, other processes cannot announce anything either. The next check decides
+    // whether to listen again.
     await announcing.rows(proofSql, [this.#proofChannel]).catch(() => undefined);
     this.#isProving = false;
   }

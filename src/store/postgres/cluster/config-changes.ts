@@ -17,8 +17,8 @@ const keptMax = 1_000;
 
 /**
  * The row is for processes that cannot listen (`ConfigPolling`). Its commit does not wait for the disk or a standby,
- * because a notification blocks those of all other transactions until its transaction ends. After a crash, processes
- * reload everything.
+ * because a transaction with a notification blocks all other notifying transactions until it ends. After a crash,
+ * processes reload everything.
  */
 const announceSql = `WITH noted AS (INSERT INTO posthorn.config_changes (payload) VALUES ($2) RETURNING seq),
   forgotten AS (DELETE FROM posthorn.config_changes USING noted WHERE config_changes.seq <= noted.seq - ${keptMax})
@@ -58,21 +58,23 @@ export function configChangeOf(payload: string, processNumber: number): ConfigCh
   return (tryParseJson(payload.slice(colon + 1)) ?? null) as ConfigChange | null;
 }
 
-/** The names of an object's methods, with those of the classes that its class extends. */
+/** The names of all methods of an object, including inherited ones. */
 export function methodsOf(prototype: object): readonly string[] {
   const parent = Object.getPrototypeOf(prototype) as object;
   const own = Object.getOwnPropertyNames(prototype).filter((each) => each !== "constructor");
   return parent === Object.prototype ? own : [...methodsOf(parent), ...own];
 }
 
-/** The change that a call wrote, by method; null if it wrote none. */
+/**
+ * For each method that writes, a function that returns the change that a call wrote, or null if the call wrote nothing.
+ */
 type Announced<Store> = {
   readonly [Name in keyof Store]?: Store[Name] extends (...given: infer Given) => Promise<infer Result>
     ? (result: Result, ...given: Given) => ConfigChange | null
     : never;
 };
 
-/** A store that announces its writes. Its methods do not call each other. */
+/** Wraps a store and announces its writes. The store's methods do not call each other. */
 function announcing<Store extends object>(
   store: Store,
   announcer: ConfigAnnouncer,
@@ -124,7 +126,7 @@ export function announcedPortal(store: PortalStore, announcer: ConfigAnnouncer):
   });
 }
 
-/** Announces changes of sources and connections. Requests and responses need no announcement. */
+/** Announces changes to sources and connections. Requests and responses need no announcement. */
 export function announcedGateway(store: GatewayStore, announcer: ConfigAnnouncer): GatewayStore {
   return announcing(store, announcer, {
     saveSource: () => ({ kind: "gateway" }),

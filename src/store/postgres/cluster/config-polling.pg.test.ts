@@ -7,7 +7,7 @@ import type { StoreChange } from "../../../ports/store/changes.ts";
 import { openPostgresStore } from "../open.ts";
 
 /**
- * Two stores on one database, one of which cannot listen. `heard` contains the notifications that this one received.
+ * Two stores on one database, one of which cannot listen. `heard` contains the notifications that this store received.
  */
 async function openScene(t: TestContext) {
   const stack = new AsyncDisposableStack();

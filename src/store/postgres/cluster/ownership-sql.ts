@@ -10,8 +10,8 @@ const poolOf = (webhook: string): string =>
     JOIN posthorn.tenants t ON t.id = w.tenant WHERE d.ref = ${webhook}), 'default')`;
 
 /**
- * Releases everything that some workers own, by webhook, or transfers it to `heir`. A dead owner reported no remaining
- * rate limit, so `rate_full_at` stays unchanged.
+ * Releases all webhooks that some workers own, in the order of webhook numbers, or transfers them to `heir`. A dead
+ * owner did not report its remaining rate limit, so `rate_full_at` stays unchanged.
  */
 const freeAllOf = (workers: string, heir = "NULL"): string => `owned AS MATERIALIZED (
     SELECT webhook FROM posthorn.ownership WHERE worker IN (${workers}) ORDER BY webhook FOR UPDATE),
@@ -21,16 +21,16 @@ const freeAllOf = (workers: string, heir = "NULL"): string => `owned AS MATERIAL
 /** Number of lanes examined for one page of work. Each costs one or two seeks, so the statement stays short. */
 export const lanesPerPage = 1_000;
 
-/** Number of webhooks owned by all workers in the pool of `me`, a surrounding query. */
+/** Number of webhooks owned by all workers in the pool of `me`, which the surrounding query defines. */
 const ownedInPool = `(SELECT count(*) FROM posthorn.ownership o JOIN posthorn.workers w USING (worker)
         WHERE w.pool = (SELECT pool FROM me))`;
 
 /**
- * Acquires unowned webhooks of its pool for worker $1: up to $2, and no more than an equal share of what the workers of
- * that pool own or may acquire, plus $3. `candidates` has a column `webhook` and a column `lane` with the last lane
+ * Acquires unowned webhooks for worker $1 from the worker's pool: up to $2, and no more than an equal share of the
+ * webhooks that the workers of that pool own or may acquire, plus $3. `candidates` has a column `webhook` and a column `lane` with the last lane
  * examined. The steps, each computed once:
  *
- * - `me`: the pool of the worker. Without this row, the worker was reaped, and no later step finds anything.
+ * - `me`: the pool of the worker. If this row is missing, the worker was reaped, and no later step finds anything.
  * - `free`: candidates without an owner according to the snapshot, which may be outdated. Pools of webhooks are looked
  *   up only if there are any candidates, because that costs three lookups per candidate.
  * - `facts`, `chosen`: as many as the share allows, chosen at random. Otherwise, workers that read the same page would
@@ -83,7 +83,7 @@ const acquire = (candidates: string): string => `WITH RECURSIVE ${candidates},
     LEFT JOIN posthorn.lanes l ON l.webhook = t.webhook AND ${hasWork("l.ref")}) ON true
   ORDER BY t.webhook, l.ref`;
 
-/** $4: numbers of webhooks. */
+/** $4: the numbers of the candidate webhooks. */
 export const acquireNamedSql = acquire(
   "candidates AS MATERIALIZED (SELECT webhook, 0 AS lane FROM unnest($4::int[]) AS webhook)",
 );
@@ -127,9 +127,10 @@ export const heartbeatSql = `WITH me AS (
   FROM me`;
 
 /**
- * Removes workers other than $1 that have expired, and releases what they owned. Locked rows are skipped until the next
- * round, because a worker whose row is locked may be about to extend its lifetime. The webhooks are locked in the order
- * of `release`. The foreign key would release them in no particular order; it finds nothing left to release.
+ * Removes workers other than $1 that have expired, and releases the webhooks that they owned. Locked rows are skipped
+ * until the next round, because a worker whose row is locked may be about to extend its lifetime. The webhooks are
+ * locked in the same order as in `release`. The foreign key would release them in no particular order; it finds nothing
+ * left to release.
  */
 export const reapSql = `WITH dead AS MATERIALIZED (
     SELECT worker FROM posthorn.workers WHERE worker <> $1 AND alive_until <= clock_timestamp()
@@ -143,10 +144,11 @@ const keptByJoined = `CASE WHEN EXISTS (
       THEN (SELECT worker FROM joined) END`;
 
 /**
- * Registers a worker of pool $2, alive for $1 ms. The worker that this process was before a restart of the database
- * ends immediately: worker $3 with token $4, because after a restore the number alone may belong to another worker. The
- * new worker takes over its webhooks $5 if their owner epochs are still $6: the process has requests or settlements in
- * progress for them, and a new acquisition would invalidate their leases. The other webhooks are released.
+ * Registers a worker of pool $2 that stays alive for $1 ms. Also ends the worker that this process had before a restart
+ * of the database: worker $3 with token $4. The token is required, because after a restore the number may belong to
+ * another worker. The new worker takes over webhooks $5 of the former one if their owner epochs are still $6: the
+ * process has requests or settlements in progress for them, and a new acquisition would invalidate their leases. The
+ * other webhooks are released.
  */
 export const joinSql = `WITH former AS MATERIALIZED (
     SELECT worker FROM posthorn.workers WHERE worker = $3 AND token = $4::uuid FOR UPDATE SKIP LOCKED),
@@ -212,11 +214,11 @@ export const ordersForWorkerSql = `${orderColumns} JOIN posthorn.strings string 
 
 export const ordersForWebhooksSql = `${orderColumns} WHERE r.webhook = ANY ($1::text[]) ORDER BY r.ref`;
 
-/** Deletes orders $2 of webhooks that worker $1 owns. */
+/** Deletes the user commands $2 for webhooks that worker $1 owns. */
 export const followedSql = `DELETE FROM posthorn.runtime_orders r USING posthorn.strings string, posthorn.ownership o
   WHERE r.ref = ANY ($2::int[]) AND string.string = r.webhook AND o.webhook = string.ref AND o.worker = $1`;
 
-/** Reports documents $3 for webhooks $1 with owner epochs $2, in the common lock order. */
+/** Stores the reports $3 for webhooks $1 with owner epochs $2, in the common lock order. */
 export const reportSql = `INSERT INTO posthorn.endpoint_reports AS r (webhook, owner_epoch, document)
   SELECT * FROM unnest($1::int[], $2::bigint[], $3::text[]) ORDER BY 1
   ON CONFLICT (webhook) DO UPDATE SET owner_epoch = excluded.owner_epoch, document = excluded.document WHERE
@@ -249,9 +251,10 @@ type PendingLaneRow = [
 ];
 
 /**
- * Lanes with work, their owner, their pool, and the priority of the first delivery. A lease counts only if the webhook
- * has no owner: then it belongs to a dead owner, while a live owner knows its leases. Two lookups, because each partial
- * index covers one kind of row (lane-counters.ts); each reads one index row, however much waits in the lane.
+ * Lanes with work, with their owner, their pool, and the priority of the first delivery. A lease counts only if the
+ * webhook has no owner: such a lease belongs to a dead owner, while a live owner tracks its own leases. There are two
+ * lookups, because each partial index covers one kind of row (lane-counters.ts). Each lookup reads one index row,
+ * regardless of the number of waiting deliveries.
  */
 const pendingLanesSql = (lanes: string): string => `SELECT l.ref, o.worker, ${poolOf("l.webhook")},
     (SELECT q.priority FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NULL ORDER BY q.queue_position LIMIT
@@ -267,7 +270,7 @@ const pageSql = `WITH RECURSIVE ${lanesFound("$1::int")},
   looked AS MATERIALIZED (SELECT lane FROM found WHERE lane IS NOT NULL LIMIT $2)
   ${pendingLanesSql("looked")}`;
 
-/** The lanes among the given ones that are pending, by number. */
+/** Returns which of the given lanes are pending. Lanes are given by number. */
 export async function pendingLanesIn(
   state: PendingLanesState,
   refs: readonly number[],

@@ -62,8 +62,9 @@ const freeDue = (tier: number): string =>
 const leased = (until: string): string => hasLeased("l.ref", `q.lease_until ${until}`);
 
 /**
- * The oldest delivery of an ordered lane without running leases: the first unleased one, or one whose lease expired.
- * The number of expired leases is bounded by what a process holds in memory.
+ * Due time of the oldest delivery of an ordered lane that has no running leases. This delivery is either unleased or
+ * has an expired lease. The number of expired leases is bounded by the number of deliveries that a process holds in
+ * memory.
  */
 const headDueAt = `(SELECT d.due_at FROM (
       (SELECT q.delivery, q.queue_position FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NULL
@@ -103,8 +104,8 @@ async function overdueLanes(
 }
 
 /**
- * A heartbeat that waits for a lock is cancelled early and repeated, because one of the four in a worker's lifetime has
- * to succeed.
+ * A heartbeat that waits for a lock is cancelled early and repeated, because at least one of the four heartbeats in a
+ * worker's lifetime has to succeed.
  */
 const heartbeatBounds = { statementMs: 2_500, lockMs: 2_000 };
 
@@ -115,7 +116,7 @@ const returnMs = 6_000;
 export class PostgresOwnership implements OwnershipStore {
   readonly #state: StoreState;
   readonly #config: ConfigAnnouncer;
-  /** When a heartbeat was last answered, or a worker joined. */
+  /** When the database last answered a heartbeat or the registration of a worker. */
   #heardMs = performance.now();
   /**
    * No worker is reaped before this time: the restart of the database also disconnected the other workers, which may be

@@ -74,7 +74,7 @@ class RequestSearches {
     const where: string[] = only === null ? [] : [indexedRowsSql[only]];
     if (owner === null) where.push(`id > ${above} AND id < ${below}`);
     else {
-      // As for deliveries, only one index has this order.
+      // As with deliveries, only one index provides this order.
       const [place, is] = [`(${owner.column}, id)`, `${add(owner.id)}::text`];
       where.push(`${place} > (${is}, ${above}) AND ${place} < (${is}, ${below})`);
     }
@@ -190,7 +190,7 @@ export class GatewayAnswers implements AnswerStore {
   }
 }
 
-/** Returns the number of answers whose claim was still current. */
+/** Stores answers. Returns the number of answers whose claim was still current. */
 export async function keepAnswers(runner: Runner, completions: readonly AnswerCompletion[]): Promise<number> {
   if (completions.length === 0) return 0;
   const rows = await runner.rows(

@@ -68,9 +68,9 @@ export class PostgresIdempotency implements IdempotencyStore {
   }
 
   /**
-   * A single statement, so that only one of two processes succeeds. It takes a key that is unused, expired or abandoned
-   * after a crash. It also takes a key that the same call already claimed, if the response to the first attempt was
-   * lost.
+   * A single statement, so that only one of two processes succeeds. It claims a key that is unused, expired or
+   * abandoned after a crash. It also claims a key that the same call already claimed, if the response to the first
+   * attempt was lost.
    */
   async #take(entry: IdempotencyClaim): Promise<boolean> {
     const rows = await this.#database.rows(

@@ -43,7 +43,7 @@ function savedSql(kind: FactKind, first: number): string {
     WHERE excluded.counted_to >= ${table}.counted_to)`;
 }
 
-/** Distance from the writer parameter to the columns of the rows of this kind. */
+/** Offset of the row columns of this kind, counted from the writer parameter. */
 function offsetOf(kind: FactKind): number {
   return 6 + factKinds.indexOf(kind) * columnsOfRows;
 }
@@ -51,7 +51,10 @@ function offsetOf(kind: FactKind): number {
 /** Number of parameters that `statisticsSteps` takes. */
 export const statisticsValuesCount = 6 + factKinds.length * columnsOfRows;
 
-/** `facts` are the facts of one part; `carriesRows` is false for additional statements of the same commit. */
+/**
+ * Returns the parameters of `statisticsSteps`. `facts` are the facts of one part of the commit; `carriesRows` is false
+ * for additional statements of the same commit.
+ */
 export function statisticsValues(
   batch: StatisticsBatch,
   more: {
@@ -104,7 +107,7 @@ export function stringsOfStatistics({ settled, published, rows }: StatisticsBatc
   ];
 }
 
-/** What a commit counts, and the table with the numbers of its strings. */
+/** The statistics that a commit writes, and the table with the numbers of their strings. */
 export interface Counting {
   readonly statistics: StatisticsBatch;
   readonly strings: StringTable;

@@ -65,7 +65,7 @@ async function complete(
   return changed;
 }
 
-/** The last row that the writer wrote for each bucket, by index in the list. */
+/** Reads the last row that the writer wrote for each bucket, keyed by the index of the bucket in `left`. */
 async function lastRows(
   transaction: Transaction,
   kind: FactKind,
@@ -88,9 +88,9 @@ async function lastRows(
   return new Map(rows.map(([at, part, countedTo, counts]) => [at, { part, countedTo, counts }]));
 }
 
-/** The rows that a statement reads: those of named owners, or all that satisfy a condition. */
+/** The rows that a statement reads: those of specific tenants and subjects, or all that satisfy a condition. */
 interface Whose {
-  /** Contains `named` if names are given. */
+  /** Equals `named` if the rows are selected by name. */
   readonly where: string;
   readonly values: readonly Value[];
 }
@@ -107,7 +107,7 @@ export class PostgresStatistics
     this.#state = state;
   }
 
-  /** Each statement reads only some buckets, so that a query that exceeds the limit ends early. */
+  /** Each statement reads only some buckets, so a query that exceeds the limit can end early. */
   async read(query: StatisticsQuery): Promise<StatisticsPage> {
     const found = await this.#whose(query.of);
     if (found === null) return { rows: [], next: null };

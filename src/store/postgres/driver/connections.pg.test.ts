@@ -32,7 +32,7 @@ suite("connections that the server has not ended yet", () => {
     return rows.map(({ pid }) => Number(pid));
   };
 
-  /** The highest number of connections while the server process behind one is stopped and cannot close it. */
+  /** Returns the highest number of connections while a server process is stopped and cannot close its connection. */
   const mostWhileStopped = async (pid: number): Promise<number> => {
     let most = 0;
     try {

@@ -58,7 +58,7 @@ export class Connections {
   readonly #pool: pg.Pool;
   readonly #met = new Map<pg.ClientBase, Met>();
   readonly #statements: NamedStatements;
-  /** A pooler refused the startup parameters, so each transaction sets its own limits. */
+  /** Set when a pooler has refused the startup parameters. Each transaction then sets its own limits. */
   #parametersRefused = false;
   #closing: Promise<void> | null = null;
 
@@ -81,7 +81,8 @@ export class Connections {
     });
     // The pool removes a connection that broke while idle; the next caller gets a different one.
     this.#pool.on("error", () => undefined);
-    // A connection that breaks in use also fails its statement. Without a listener, the event would end the process.
+    // If a connection breaks while it is in use, its statement fails as well. Without a listener, the error event would
+    // end the process.
     this.#pool.on("connect", (client) => client.on("error", () => undefined));
     this.#pool.on("remove", (client) => this.#met.delete(client));
     options.incarnations.watch(() => this.#leaveOthers());
@@ -211,7 +212,7 @@ interface Met {
   readonly incarnation: Incarnation | null;
   /** Generation of named statements when the connection was opened. */
   readonly generation: number;
-  /** Null where statements have no names, and behind a pooler, which has separate sessions. */
+  /** Null if statements have no names, and behind a pooler, which has separate sessions. */
   readonly plans: SessionPlans | null;
 }
 
@@ -231,7 +232,7 @@ export class Connection {
   isUnanswered = false;
   readonly #answerMs: number;
   readonly #statements: NamedStatements | null;
-  /** Null where the server chooses how to plan. */
+  /** Null if the server chooses the planning mode. */
   readonly plans: SessionPlans | null;
 
   constructor(
@@ -260,7 +261,10 @@ export class Connection {
     return name !== undefined && isKept(this.client, name, text) ? { name, values } : null;
   }
 
-  /** Runs statements in one round trip. The transaction begins with them if `begin` is true, or has begun before. */
+  /**
+   * Runs statements in one round trip. If `begin` is true, a transaction begins with them; otherwise, it has already
+   * begun.
+   */
   async together(statements: readonly KnownStatement[], begin: boolean): Promise<readonly Rows[]> {
     const batch = new StatementBatch(statements, begin);
     send(this.client, batch);
@@ -311,7 +315,7 @@ function inTime<Result>(answer: Promise<Result>, timeoutMs: number): Promise<Res
   return withDeadline(answer, { clock: realTime, timeoutMs, overdue: () => new AnswerOverdueError() });
 }
 
-/** Also works while a statement runs, and when the network is down. */
+/** Closes the connection immediately, even while a statement runs or the network is down. */
 function destroy(client: pg.ClientBase, error?: Error): void {
   const { connection } = client as unknown as {
     readonly connection: { readonly stream: { destroy(error?: Error): void } };

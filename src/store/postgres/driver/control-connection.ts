@@ -9,8 +9,8 @@ import { isConnectionRefused } from "./errors.ts";
 import { greet, type Greeting, identityOf, type Incarnation, type Incarnations } from "./server.ts";
 
 /**
- * Runs queries over a recently opened connection, which leads to the server that the address currently points to. It is
- * not counted among the limited connections.
+ * Runs queries over a recently opened connection, which leads to the server that the address currently points to. This
+ * connection does not count towards the connection limit.
  */
 interface FreshRunner extends Runner {
   /** Called when the open connection may lead to a different server: the next query opens a new one. */
@@ -37,8 +37,8 @@ const endSql = "SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid";
 
 /**
  * Connections whose last statement was not answered. Closing them would not end their work in the server: a commit that
- * waits for a synchronous standby waits forever, and each replacement would be one more connection. So each counts as
- * used until its server process has exited, or the address leads to a different server.
+ * waits for a synchronous standby waits forever, and each replacement would be one more connection. So each connection
+ * counts as used until its server process has exited, or the address leads to a different server.
  *
  * A statement that should have ended by its limits is ended with `pg_terminate_backend`. A commit that waits for its
  * standby is not terminated: ending the wait would make visible a change that only one server has.
@@ -100,7 +100,8 @@ export class UnansweredConnections {
     try {
       await this.#look(asked);
     } catch (error) {
-      // No server listens at the address, or it has just started, so no earlier server process exists.
+      // No server listens at the address, or the server has just started. In both cases, no earlier server process
+      // exists.
       if (isConnectionRefused(error)) for (const held of asked) this.#release(held);
     }
     this.#isAsking = false;
@@ -148,7 +149,7 @@ interface Opened {
 
 /** An older connection may lead to a former server. */
 const freshMs = 10_000;
-/** A server that ended one connection usually accepts the next one immediately. */
+/** Delays between attempts to connect. A server that closed one connection usually accepts a new one immediately. */
 const againBounds = { delayMsMin: 250, delayMsMax: 2_000 };
 const answerMsMax = 2_000;
 

@@ -44,16 +44,19 @@ export interface Transaction extends Runner {
   provenBy(sql: string, values: readonly Value[]): void;
 }
 
-/** Conflicts between transactions resolve on retry; this many consecutive failures have another cause. */
+/**
+ * Conflicts between transactions usually disappear on retry. If this many consecutive attempts fail, the cause is a
+ * different one.
+ */
 const triesMax = 4;
 /**
- * Interval of checks for the writes of a transaction whose response was lost. The total time is limited like that of a
- * response, because callers wait.
+ * Interval between checks for the writes of a transaction whose response was lost. The total time is limited like that
+ * of a response, because callers wait.
  */
 const provePauseMs = 500;
 /**
- * Makes a transaction a write, so that its commit waits like others; assigning a transaction id alone does not. Touches
- * no row.
+ * Makes the transaction a write transaction, because then its commit waits like that of any other write. Assigning a
+ * transaction id alone is not enough. Touches no row.
  */
 const writeSql = "SELECT pg_logical_emit_message(true, 'posthorn', '')";
 /**
@@ -62,10 +65,10 @@ const writeSql = "SELECT pg_logical_emit_message(true, 'posthorn', '')";
 const looksMax = 3;
 
 /**
- * Statements and transactions of one database. Nothing relies on session state, so that a pooler in transaction mode
- * may be in between: no advisory session locks, no temporary tables, and named statements and SET only on direct
- * connections (named-statements.ts). ARCHITECTURE.md, "When PostgreSQL does not answer", describes how outcomes are
- * decided if a response is lost.
+ * Statements and transactions of one database. Nothing relies on session state, because a pooler in transaction mode
+ * may be in between. Therefore, the code uses no advisory session locks and no temporary tables, and uses named
+ * statements and SET only on direct connections (named-statements.ts). ARCHITECTURE.md, "When PostgreSQL does not
+ * answer", describes how outcomes are decided if a response is lost.
  */
 export class Database implements Transactor {
   readonly #connections: Connections;
@@ -90,7 +93,10 @@ export class Database implements Transactor {
     return this.#transaction(work, null);
   }
 
-  /** For statements that hold numbers of one server run: on another run they fail before they are executed. */
+  /**
+   * Returns a transactor for statements that contain numbers from one server run. On another run, these statements fail
+   * before they are executed.
+   */
   within(incarnation: Incarnation): Transactor {
     return {
       rows: (sql, values, bounds) => this.#rows({ sql, values: values ?? [] }, incarnation, bounds),
@@ -160,7 +166,7 @@ export class Database implements Transactor {
     const { work, commit, within } = transact;
     const bounds = transact.bounds ?? (connection.isBounded ? null : this.#bounds);
     const answerMs = bounds === null ? undefined : answerMsOf(bounds);
-    // If each transaction sets its limits or checks its server run, that comes first.
+    // If each transaction has to set its limits or check its server run, it does so before its other statements.
     const mayGather = bounds === null && connection.incarnation !== null;
     const statements = new GatheredStatements({
       begin: () => this.#begin(connection, within, beginWith(bounds, connection.greeting), answerMs),
@@ -249,9 +255,10 @@ export class Database implements Transactor {
   }
 
   /**
-   * Whether a transaction whose response was lost is found to be committed on the server to which the address currently
-   * leads. A positive result counts only after the checking transaction has itself written and committed: it is later
-   * in the same log, so a standby that has it also has the earlier one. A negative result proves nothing.
+   * Checks whether a transaction was committed, if the response to its commit was lost. The check runs on the server to
+   * which the address currently leads. A positive result counts only after the checking transaction has itself written
+   * and committed. That commit is later in the same log, so a standby that has it also has the earlier one. A negative
+   * result proves nothing.
    */
   async #isProven(error: unknown, { isSent, proof }: Commit): Promise<boolean> {
     if (!isSent || proof === undefined || this.#bounds === null || !isConnectionLoss(error)) return false;
@@ -296,7 +303,7 @@ async function rollBack(connection: Connection): Promise<void> {
   }
 }
 
-/** The error for the caller: nothing was written, or the outcome is unknown. */
+/** Returns the error for the caller, which says whether nothing was written or the outcome is unknown. */
 function outcomeOf(error: unknown, commit: Commit): unknown {
   const isUnknown = commit.isSent && (isConnectionLoss(error) || isUnreplicated(error));
   if (!isUnknown) return error;
@@ -349,15 +356,18 @@ interface Session {
 
 /**
  * The statements of one transaction, in the order in which they are requested. Statements that are requested before one
- * of them is awaited are sent together, and BEGIN is sent with the first. Each saved round trip saves processor time on
- * both sides.
+ * of them is awaited are sent together, and BEGIN is sent with the first. Each saved round trip saves CPU time on both
+ * sides.
  */
 export class GatheredStatements {
   readonly #session: Session;
   #waiting: Asked[] = [];
   #isBegun = false;
   #sent: Promise<void> = Promise.resolve();
-  /** Why nothing more is sent: it would run outside the transaction. */
+  /**
+   * Set when a statement has failed or the transaction has ended, with the reason. Nothing more is sent after that,
+   * because it would run outside the transaction.
+   */
   #over: { readonly reason: unknown } | null = null;
 
   constructor(session: Session) {

@@ -106,7 +106,10 @@ export function clientClass(
   };
 }
 
-/** Timers of this adapter. They limit the waits for a server and its driver, which no simulation replaces. */
+/**
+ * Real timers for this adapter. They limit the time spent waiting for the server and its driver, which simulations
+ * never replace.
+ */
 export const realTime: Pick<Clock, "schedule"> = {
   schedule(delayMs, callback) {
     const timer = setTimeout(callback, delayMs);
@@ -114,7 +117,7 @@ export const realTime: Pick<Clock, "schedule"> = {
   },
 };
 
-/** For optional work, because its timers do not keep the process alive. */
+/** Timers for optional work. They do not keep the process alive. */
 export const spareTime: Pick<Clock, "schedule" | "monotonicMs"> = {
   monotonicMs: () => performance.now(),
   schedule(delayMs, callback) {
@@ -202,7 +205,7 @@ const parsers: ReadonlyMap<number, (text: string) => unknown> = new Map<number, 
   [701, Number],
 ]);
 
-/** Only the types of our tables; bigint becomes a number, because all our times and positions fit. */
+/** Parsers only for the types in our tables. A bigint becomes a number, because all our times and positions fit. */
 export const columnTypes = {
   getTypeParser: (oid: number) => parsers.get(oid) ?? ((text: string) => text),
 };

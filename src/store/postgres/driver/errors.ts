@@ -59,7 +59,10 @@ export class LeftServerError extends Error {
   }
 }
 
-/** A commit's wait for its synchronous standby was cancelled: it is visible, and may be lost with its server. */
+/**
+ * The wait of a commit for its synchronous standby was cancelled. The commit is visible, but may be lost with its
+ * server.
+ */
 export class UnreplicatedError extends Error {
   override readonly name = "UnreplicatedError";
 
@@ -132,8 +135,8 @@ export function isConnectionLoss(error: unknown): boolean {
 }
 
 /**
- * Recognised by the code, or by an error of the system that refused a socket for lack of an address or file handles, or
- * because of a firewall.
+ * Whether the error has a network code, or comes from a failed system call on a socket. The operating system may refuse
+ * a socket because no address or file handle is free, or because of a firewall.
  */
 function isNetworkFailure(error: Error): boolean {
   return networkCodes.has(codeOf(error) ?? "") || ("syscall" in error && !isFileFailure(error));
@@ -143,12 +146,15 @@ function isFileFailure(error: Error): boolean {
   return "syscall" in error && (error.syscall === "open" || codeOf(error) === "EISDIR");
 }
 
-/** No server listens at the address, or it is starting or stopping, so no process of an earlier run exists. */
+/**
+ * Whether no server listens at the address, or the server is starting or stopping. In these cases, no process of an
+ * earlier server run exists.
+ */
 export function isConnectionRefused(error: unknown): boolean {
   return ["ECONNREFUSED", "57P03"].includes(codeOf(error) ?? "");
 }
 
-/** A write was refused because the session is read-only. */
+/** Whether a write was refused because the session is read-only. */
 export function isReadOnlyRefusal(error: unknown): boolean {
   return codeOf(error) === "25006";
 }
@@ -181,7 +187,7 @@ export function storeError(error: unknown): unknown {
   return error;
 }
 
-/** SQLSTATE codes of a migration that finds that its schema, table, function or other object already exists. */
+/** SQLSTATE codes of a migration whose schema, table, function or other object already exists. */
 const existsAlready: ReadonlySet<string> = new Set(["42P06", "42P07", "42723", "42710"]);
 /** Errors of pg for a response that it cannot parse. */
 const nonsense = /unexpected \w+ message from backend|invalid response|Unknown authenticationOk message/i;
@@ -209,7 +215,7 @@ function tlsError(error: Error, at: string): DatabaseSetupError | null {
   );
 }
 
-/** The server responded and refused the connection. */
+/** Returns the error if the server responded and refused the connection. */
 function refusal(error: Error, at: string): DatabaseSetupError | null {
   const code = codeOf(error) ?? "";
   if (/statement pooling mode/i.test(error.message)) {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GatheredStatements } from "./database.ts";
 
-/** A session that records what is sent to it, one line per round trip. */
+/** A session that records the messages it receives, one line per round trip. */
 function sessionThat({ gathers, failsAt = "" }: { readonly gathers: boolean; readonly failsAt?: string }) {
   const sent: string[] = [];
   const run = (sql: string) => {

@@ -158,7 +158,7 @@ test("a plan that was made for nearly empty tables serves well when they are ful
     const rows = await database.query("SELECT pid FROM pg_stat_activity WHERE datname = current_database()");
     return rows.map(({ pid }) => Number(pid));
   };
-  /** Rows read sequentially or from an index. The server counts them when a session ends. */
+  /** Rows read by sequential scans or through an index. The server counts them when a session ends. */
   const rowsRead = async (): Promise<number> => {
     const [row] = await database.query(
       `SELECT (sum(seq_tup_read) + sum(idx_tup_fetch) + (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes
@@ -169,14 +169,14 @@ test("a plan that was made for nearly empty tables serves well when they are ful
   };
   const planned = await open();
   await work(planned);
-  // From now on, plans are made for the current pages and rows. New statistics of any table in a statement would cause
-  // a new plan.
+  // From now on, plans fit the current pages and rows. New statistics for any table of a statement would cause a new
+  // plan.
   const tables = await database.query(
     "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'posthorn'::regnamespace",
   );
   for (const { relname } of tables)
     await database.query(`ALTER TABLE posthorn.${String(relname)} SET (autovacuum_enabled = off)`);
-  // Autovacuum would still summarise these indexes, and its reads would count as reads of the statements.
+  // Otherwise autovacuum would summarise these indexes, and its reads would be counted as reads of the statements.
   for (const index of ["events_created", "deliveries_created"])
     await database.query(`ALTER INDEX posthorn.${index} SET (autosummarize = off)`);
   for (const table of ["queue", "deliveries", "events"])

@@ -19,8 +19,8 @@ const columnLengthMax = 2_000;
  */
 export const plannedEachTime = "/* planned each time */ ";
 /**
- * More than the number of frequently used statements. Further statements get no name, so that the server's memory stays
- * bounded.
+ * Maximum number of named statements, which is more than the number of frequently used ones. Further statements get no
+ * name, which bounds the memory of the server.
  */
 const namesMax = 300;
 /**
@@ -37,8 +37,9 @@ const plansMsMax = 5_000;
 const sessionSql = "SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false)";
 
 /**
- * How a statement is planned: once for any values, or for its own values, as an unnamed statement requires. The server
- * does not distinguish the two cases and, by default, would plan nearly all statements each time.
+ * How a statement is planned: once for any values, or each time for its own values, which is required for unnamed
+ * statements. The server does not distinguish the two cases and, by default, would plan nearly all statements each
+ * time.
  */
 export type PlannedFor = "any_values" | "its_own";
 
@@ -80,7 +81,10 @@ export class NamedStatements {
     return name;
   }
 
-  /** A session lost a statement. Other sessions may have lost it too, so all sessions are renewed. */
+  /**
+   * Called when a session has lost a statement. Other direct sessions may have lost it too, so all of them are renewed.
+   * Behind a pooler, named statements are disabled.
+   */
   lost(isDirect: boolean): void {
     if (isDirect) this.#generation += 1;
     else this.#isPoolerUnable = true;
@@ -90,7 +94,7 @@ export class NamedStatements {
 /** The planning mode and the age of the plans in a direct session. */
 export class SessionPlans {
   #madeAtMs = performance.now();
-  /** Null if unknown, because a rolled back transaction reverts what it set. */
+  /** Null if unknown: a rollback also reverts the planning mode that the transaction set. */
   #plannedFor: PlannedFor | null = null;
 
   /** Call once, before the first named statement. */
@@ -100,8 +104,8 @@ export class SessionPlans {
   }
 
   /**
-   * The statement to send before a statement that is planned this way; null if none is needed. Assumes that the
-   * returned statement is sent.
+   * Returns the statement to send before a statement with this planning mode; null if none is needed. Assumes that the
+   * caller sends the returned statement.
    */
   changeTo(plannedFor: PlannedFor): string | null {
     if (this.#plannedFor === plannedFor) return null;

@@ -41,7 +41,10 @@ export class Incarnations {
   #current: Incarnation | null = null;
   #answeredMs = Number.NEGATIVE_INFINITY;
 
-  /** Called when a different server run is found, but not for the first one. */
+  /**
+   * Calls the listener when a different server run is found, but not for the first one. Returns a function that removes
+   * the listener.
+   */
   watch(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -128,7 +131,7 @@ export const searchBounds: ServerBounds = { statementMs: 1_000, lockMs: 500, wal
 
 /** The server to which a new connection leads. */
 export interface Greeting {
-  /** Of the server run. */
+  /** Identifies the server run. */
   readonly identity: string;
   /** Process id of the server process behind the connection. */
   readonly pid: number;
@@ -146,8 +149,9 @@ export interface Greeting {
 }
 
 /**
- * Settings that the driver relies on, regardless of what role and database set: how values are written, how comparisons
- * work, that transactions see each other's commits, and that the warning about a commit without its standby is sent.
+ * Settings that the driver relies on. They override the settings of the role and the database. They determine how
+ * values are formatted and compared, let transactions see each other's commits, and ensure that the warning about a
+ * commit without its standby is sent.
  */
 const sessionSettings: Readonly<Record<string, string>> = {
   array_nulls: "on",
@@ -286,7 +290,7 @@ export function digestKeyRow(runner: Runner, at: string): DigestKeyRow {
 export interface MasterKeyIds {
   /** Id of the key that seals new secrets. */
   readonly current: string;
-  /** Ids of keys that can still open what they sealed. */
+  /** Ids of the keys that can still open secrets sealed with them. */
   readonly previous: readonly string[];
 }
 

@@ -160,8 +160,7 @@ type ClaimRow = [
 ];
 
 /**
- * Column positions, for code that needs only some columns. A row about a delivery has a `ref`, the row about its lane
- * does not.
+ * Column positions, for code that needs only some columns. Rows about deliveries have a `ref`; rows about lanes do not.
  */
 const claimColumns = {
   place: 0,
@@ -211,7 +210,7 @@ interface Wanted {
   readonly place: number;
   readonly lane: StoredLane;
   readonly request: ClaimRequest;
-  /** Expired leases have not been released yet. */
+  /** True if the lane's expired leases have not been released yet. */
   readonly fresh: boolean;
 }
 
@@ -267,7 +266,9 @@ export class Claimer {
     );
   }
 
-  /** Fills in the results; returns the requests to repeat after expired leases were released. */
+  /**
+   * Fills in the results. Returns the requests that must be repeated, because expired leases have to be released first.
+   */
   async #attempt(wanted: readonly Wanted[], results: ClaimResult[]): Promise<readonly Wanted[]> {
     try {
       return await this.#ask(wanted, results);

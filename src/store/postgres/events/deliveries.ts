@@ -87,8 +87,8 @@ const oldestDueSql = `SELECT min(d.due_at) FROM unnest($1::int[]) AS l (lane) CR
   JOIN posthorn.deliveries d ON d.seq = first.delivery`;
 
 /**
- * The statements that an event passes through. A commit takes a few statements and a claim takes one, regardless of the
- * size of the batch.
+ * Event processing: the statements that run for each event. A commit takes a few statements and a claim takes one,
+ * regardless of the size of the batch.
  */
 export class PostgresDeliveries implements DeliveryStore {
   readonly #state: StoreState;
@@ -327,7 +327,7 @@ export class PostgresDeliveries implements DeliveryStore {
       await writeStatistics(transaction, { ...counting, facts, carriesRows: !takesRows(settling) });
   }
 
-  /** Writes earlier in the same commit have changed these rows too. */
+  /** Earlier statements of the same commit have also changed these rows. */
   async #writeProblems(
     transaction: Transaction,
     { problems }: CommitBatch,

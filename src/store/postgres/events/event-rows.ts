@@ -144,7 +144,7 @@ export class DeliveryRows {
   }
 }
 
-/** Data stored with an event that is not part of the event itself. */
+/** Data that is stored with an event but is not part of the event. */
 interface EventPlace {
   readonly seq: number;
   readonly tenant: number;
@@ -181,7 +181,7 @@ export function insertEventsSql(seq: string, sequenceNumber: string, from: strin
     body_from, body_bytes, source, idempotency_key, raw, trace, relayed) ${from}`;
 }
 
-/** Keys of repeated events replace expired keys. */
+/** A new entry replaces an expired entry with the same key. */
 const insertSql = `WITH keyed AS (
     INSERT INTO posthorn.dedup_keys (tenant, key, event, fingerprint, expires_at)
     SELECT * FROM unnest($19::int[], $20::text[], $21::uuid[], $22::text[], $23::bigint[])
@@ -295,7 +295,7 @@ class RareBytes {
     this.#isEmpty &&= bytes === null;
   }
 
-  /** `unnest` pads columns that are shorter than the others. */
+  /** An empty column is sufficient, because `unnest` pads columns that are shorter than the others. */
   column(): Value {
     return this.#isEmpty ? "{}" : plainWords(this.#texts);
   }

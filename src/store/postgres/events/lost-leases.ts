@@ -53,9 +53,9 @@ export class LostLeases {
   }
 
   /**
-   * Called in the transaction of an ordered claim, which has locked the lane: by then, a commit whose response was lost
-   * is either committed or will never be. Call the result after the commit; the leases that were found are not searched
-   * for again.
+   * Releases lost leases in these lanes. Called in the transaction of an ordered claim, which has locked the lanes: by
+   * then, a commit whose response was lost is either committed or will never be. Call the returned function after the
+   * commit: it ends the search for the leases that were found.
    */
   async free(runner: Runner, lanes: readonly number[], processNumber: number): Promise<() => void> {
     const found: (() => void)[] = [];
@@ -83,7 +83,10 @@ export class LostLeases {
   }
 }
 
-/** Only if the outcome is unknown: a commit that was certainly not written needs no lookup. */
+/**
+ * Remembers leases that may have been written. Does so only if the outcome is unknown: a commit that was certainly not
+ * written needs no lookup.
+ */
 function note<Lost>(known: Map<Lost, number>, error: unknown, lost: readonly Lost[]): void {
   if (!(error instanceof StoreUnavailableError) || error.outcome !== "unknown") return;
   const forgetAtMs = performance.now() + rememberMs;

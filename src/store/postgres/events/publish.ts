@@ -297,7 +297,7 @@ const lockSql = partSql("WHERE p.event = $1 AND p.part = $2 FOR UPDATE OF p SKIP
 const cancelAgainSql = `UPDATE posthorn.webhooks SET cancel_due = true
   WHERE deleted_at IS NOT NULL AND NOT cancel_due AND id = ANY ($1::text[])`;
 
-/** Stores the parts that are written later, once the events are written. */
+/** Stores the parts whose deliveries are written later. Called once the events are written. */
 export async function keepParts(
   transaction: Transaction,
   publishes: readonly PublishCommand[],

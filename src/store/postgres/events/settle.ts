@@ -25,9 +25,10 @@ import { plannedEachTime } from "../driver/named-statements.ts";
 import { addToCounters, deadLetterKind, hasFree, hasLeased } from "./lane-counters.ts";
 
 /**
- * The batch, restricted to deliveries that are still the leased ones, because after a restore a position may belong to
- * a different delivery. The CASE is for the planner, which estimates that it keeps half of the rows. For a join by
- * position and id, the planner would expect a single row, and compare each row of the batch with all others.
+ * The batch, restricted to settlements whose position still belongs to the leased delivery. After a restore, a position
+ * may belong to a different delivery. The CASE is for the planner, which assumes that the CASE keeps half of the rows.
+ * For a join by position and id, the planner would expect a single row, and compare each row of the batch with all
+ * others.
  */
 const givenSql = `given AS (
     SELECT * FROM unnest($1::int[], $2::bigint[], $3::int[], $4::smallint[], $5::int[], $6::bigint[], $7::bigint[],
@@ -103,7 +104,7 @@ const settleSqlWith = (keyOf: (column: string) => string, more = ""): string => 
   FROM settled s`;
 
 /**
- * Also writes the statistics of the written settlements; the last parameter contains the batch index of each fact, in
+ * Also writes the statistics of the written settlements. The last parameter contains the batch index of each fact, in
  * order.
  */
 const settledFacts = `,
@@ -124,7 +125,7 @@ function countedSteps(first: number, from: string): string {
 }
 
 /**
- * The parts of a lease that are kept when another process ends the delivery. `late_lease_token` is for the report of
+ * The columns of a lease that are kept when another process ends the delivery. `late_lease_token` is for the report of
  * the lease owner; null if the delivery was unleased. `lease_token` is the value above which a retry continues.
  */
 export const endedUnder =
@@ -185,7 +186,7 @@ export interface SettleResult {
 export interface SettleBatch {
   readonly settlements: readonly Settlement[];
   readonly processNumber: number;
-  /** Whether a previous attempt had an unknown outcome, because the connection was lost. */
+  /** Whether an earlier commit of this settlement had an unknown outcome, because the connection was lost. */
   readonly isInDoubt: (settlement: Settlement) => boolean;
   /** Null if nothing is counted. */
   readonly counting: Counting | null;
@@ -330,7 +331,8 @@ export async function writeWebhookStates(
 }
 
 /**
- * Which of these settlements were written by the attempt whose response was lost. The id of an attempt is never reused.
+ * Which of these settlements were already written by the commit whose response was lost. The id of a delivery attempt
+ * is never reused.
  */
 async function writtenBefore(runner: Runner, doubtful: readonly Placed[]): Promise<readonly number[]> {
   if (doubtful.length === 0) return [];

@@ -18,7 +18,7 @@ const eventColumnsWith = (body: string): string =>
 export const eventColumns = eventColumnsWith("e.body");
 export const eventSummaryColumns = eventColumnsWith("NULL::bytea");
 export const deliveryColumns = deliveryColumnsWith("a.number");
-/** Joins that `deliveryColumns` need in addition to the deliveries. */
+/** The joins that `deliveryColumns` requires in addition to the deliveries. */
 export const ofDelivery = `JOIN posthorn.events e ON e.seq = d.event
   LEFT JOIN posthorn.attempts a ON a.delivery = d.seq AND a.number = d.attempt_last`;
 

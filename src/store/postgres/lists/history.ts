@@ -128,7 +128,7 @@ async function backlogOfWebhook(
   webhookId: string,
   countMax: number,
 ): Promise<Backlog> {
-  // One row more than is counted shows whether there are more.
+  // Reads one row more than the limit, to detect whether there are more rows.
   const rows = await maintenance.rows<BacklogRow>(backlogSql, [webhookId, countMax + 1]);
   const total = rows.reduce((sum, [, count]) => sum + count, 0);
   const last = rows.at(-1);

@@ -7,8 +7,8 @@ import { searchBounds } from "../driver/server.ts";
 import type { Parameters } from "./search-filter.ts";
 
 /**
- * What a search walks through: all rows, those of a tenant, of some webhooks or events, the waiting deliveries, or the
- * dead letters of a tenant or, with null, of all.
+ * The rows that a search scans: all rows, those of a tenant, those of some webhooks or events, the waiting deliveries,
+ * or the dead letters of a tenant (null: of all tenants).
  */
 export type Scope =
   | { readonly kind: "everything" }
@@ -98,7 +98,7 @@ const positionAtSql = (table: "events" | "deliveries"): string => `WITH RECURSIV
     WHERE h.low < h.high)
   SELECT min(high) FROM halved`;
 
-/** Positions of the events with key $1, of one tenant ($2) or of all. */
+/** Positions of the events with key $1, of one tenant ($2) or of all tenants. */
 export const eventsOfKeySql = `SELECT n.seq FROM posthorn.tenant_sequences t
   CROSS JOIN LATERAL (SELECT k.event FROM posthorn.dedup_keys k WHERE k.tenant = t.tenant AND k.key = $1) k
   CROSS JOIN LATERAL (SELECT e.seq FROM posthorn.events e WHERE e.id = k.event LIMIT 1) n
@@ -116,7 +116,7 @@ export interface SeenWindow<Row, Place = number> {
   readonly matches: readonly Row[];
 }
 
-/** A window that also contains the creation time of the last row. */
+/** The result of a window, with the creation time of its last row. */
 export interface DatedWindow<Row> extends SeenWindow<Row> {
   readonly createdAt: number | null;
 }
@@ -134,7 +134,7 @@ type WalkSearch<Place> = Pick<DeliverySearch, "limit" | "budget"> & {
   readonly rowsFirst: number;
 };
 
-/** Rows by position, with the creation time of the last one. */
+/** Reads rows in the order of their positions. Also returns the creation time up to which it searched. */
 export async function walkPositions<Row extends readonly [position: number, ...columns: unknown[]]>(
   search: WalkSearch<number> & { readonly createdAtOf: (row: Row) => number },
   look: (window: WalkedWindow) => Promise<DatedWindow<Row>>,
@@ -181,7 +181,7 @@ export async function walkWindows<Row extends readonly [place: Place, ...columns
   }
 }
 
-/** The span that remains after the time range and the previous page; null if it is empty. */
+/** The span of positions that a search still has to examine, given its time range and the end of the previous page. */
 export async function spanOf(
   maintenance: Transactor,
   search: Pick<DeliverySearch, "after"> & {
@@ -203,7 +203,10 @@ export async function spanOf(
     : { above, below: Math.min(below, after.position) };
 }
 
-/** A busy server, or one that reads from disk, may not finish a large window in time, but a small one has to work. */
+/**
+ * Turns a timeout into null if the window was large: a busy server, or one that reads from disk, may not finish such a
+ * window in time. A small window has to succeed, so its timeout is thrown, as is any other error.
+ */
 export function unlessItWasMuch(rows: number): (error: unknown) => null {
   return (error) => {
     const isTimeout = error instanceof StoreUnavailableError && codeOf(error.cause) === queryCanceled;

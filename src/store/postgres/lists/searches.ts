@@ -35,11 +35,11 @@ import {
 } from "./search-walk.ts";
 
 const rowsFirst = 500;
-/** Bodies may have 256 KiB, so the first window of a search through them is small. */
+/** Bodies may be as large as 256 KiB, so the first window of a search through them is small. */
 const bodiesFirst = 50;
 const nothing: SearchPage<never> = { rows: [], next: null, searchedTo: null, isCutShort: false };
 
-/** A window as SQL: all of its rows, its matches, and the columns to read of those. */
+/** A window as SQL: all of its rows, its matches, and the columns to read for the matches. */
 interface WindowSql {
   readonly seen: string;
   readonly found: string;
@@ -69,7 +69,8 @@ async function readWindow<Row extends readonly [position: number, ...columns: un
     searchBounds,
   );
   const [looked = 0, reached = null, createdAt = null] = rows[0] ?? [];
-  // A row of nulls reports how far the statement looked when nothing matches.
+  // If nothing matches, a single row with nulls in the columns of the match still reports how far the statement
+  // searched.
   const matches = rows
     .map(([, , , ...row]) => row as unknown as Row)
     .filter(([position]) => (position as number | null) !== null);
@@ -260,7 +261,7 @@ interface Owner {
   readonly events: readonly number[] | null;
 }
 
-/** The smallest source that holds all results and has an order. */
+/** The smallest scope that contains all results and can be read in order. */
 function scopeOf({ states }: DeliveryFilter, { tenant, webhooks, events }: Owner): Scope {
   if (events !== null) return { kind: "of", column: "event", owners: events };
   if (states?.length === 1 && states[0] === "exhausted") return { kind: "dead_letters", tenant };

@@ -82,7 +82,7 @@ export async function markMoved(runner: Runner, to: MovedTo | null): Promise<voi
   else await runner.rows(`INSERT INTO ${movedTable} VALUES ($1, $2)`, [to.place, to.at]);
 }
 
-/** The rows of a key range, as a condition on `columns` with the values `$first` and following. */
+/** A condition on `columns` that selects the rows of a key range. Its parameters begin at `$first`. */
 export function within(
   columns: readonly string[],
   { after, upTo }: Stretch,
@@ -100,7 +100,7 @@ export function within(
   };
 }
 
-/** Sorts in the same order as SQLite. */
+/** Returns the key columns, in a form that sorts in the same order as SQLite. */
 export function keyColumns({ columns, keyLength }: MovedPart): readonly string[] {
   return Object.entries(columns)
     .slice(0, keyLength)
@@ -123,8 +123,8 @@ export function insertSql({ name, columns }: MovedPart): string {
 }
 
 /**
- * Other tables with rows of the part, which are removed before it and written after it. `bounds` is replaced by a
- * condition on `d.seq`.
+ * Additional tables for the rows of a part. Their rows are removed before those of the part and written after them.
+ * `bounds` is replaced by a condition on `d.seq`.
  */
 export const besides: Readonly<
   Record<string, readonly { readonly table: string; readonly insert: string }[]>
@@ -165,7 +165,7 @@ export function numberOn(table: string, column: string): string {
     coalesce(max(${column}), 0) + 1, false) FROM posthorn.${table}`;
 }
 
-/** Positions and counters continue after the last rows. */
+/** Statements that let positions and counters continue after the last moved rows. */
 export const finishing: readonly string[] = [
   // Retries draw their order positions from the same sequence as deliveries.
   ...[
@@ -183,7 +183,7 @@ export const finishing: readonly string[] = [
    UNION ALL SELECT 0, ${deadLetterKind}, tenant, count(*) FROM posthorn.dead_letters GROUP BY tenant`,
 ];
 
-/** Sources for tables that are not read unchanged. */
+/** Subqueries that are read instead of a table, if some of its rows are not moved. */
 const sources: Readonly<Record<string, string>> = {
   // Skip keys whose event was deleted; they have no effect.
   dedup_keys: `(SELECT * FROM posthorn.dedup_keys k

@@ -77,7 +77,7 @@ export async function openPostgresMoveTarget(
   };
 }
 
-/** Throws the errors of `openPostgresMoveTarget`, and changes nothing. */
+/** Throws the same errors as `openPostgresMoveTarget`, but changes nothing. */
 export async function judgePostgresMoveTarget(url: string, source: string): Promise<void> {
   const { at } = parseAddress(url);
   await withSetup(await loadDriver(), { url, connectTimeoutMs }, async (database) => {
@@ -92,7 +92,7 @@ export async function judgePostgresMoveTarget(url: string, source: string): Prom
   });
 }
 
-/** Deletes what a first start has created, and marks the database so that no server can use it. */
+/** Deletes the data that a first start created, and marks the database so that no server can use it. */
 async function begin(transaction: Transaction, at: string, source: string): Promise<void> {
   await transaction.rows(
     `CREATE TABLE IF NOT EXISTS ${movingTable} (
@@ -175,7 +175,7 @@ class PostgresMoveTarget implements MoveTarget {
     for (const time of months.values()) await this.#partitions.ensureMonthOf(time);
   }
 
-  /** Runs in one transaction, so that a database in service is complete. */
+  /** Runs in one transaction, because a database that is put into service must be complete. */
   async finish(): Promise<void> {
     await this.#database.transaction(async (transaction) => {
       const names = movedParts.map(({ name }) => name);

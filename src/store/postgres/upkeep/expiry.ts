@@ -52,7 +52,7 @@ const expireSql = expireSqlOf("");
 /** Retried deliveries may be below the floor of the sweep, so they are examined separately. */
 const expireRetriedSql = expireSqlOf(" AND retried_at IS NOT NULL");
 
-/** Also contains the first delivery of each webhook, and the number per webhook. */
+/** A visit with the first expired delivery of each webhook, and the number of expired deliveries per webhook. */
 type ExpireRow = [...VisitRow, firsts: string | null, ended: string];
 
 const expiredSql = `SELECT d.id::text, e.id::text, t.string, o.string, w.string, d.attempt_count

@@ -4,8 +4,8 @@ import type { RetentionStep } from "./retention.ts";
 /** Number of months in advance for which partitions are created. */
 const monthsAhead = 2;
 /**
- * Attaching and dropping a partition locks for an instant. If a long read (such as a backup) blocks that lock, all
- * others would queue behind us. Therefore, give up soon and retry in the next round.
+ * Attaching or dropping a partition locks the table for an instant. If a long read (such as a backup) blocks that lock,
+ * all others would queue behind us. Therefore, give up soon and retry in the next round.
  */
 const lockTimeout = "SELECT set_config('lock_timeout', '500ms', true)";
 const partitionLock = "5787800397498404431";
@@ -88,7 +88,7 @@ async function makePartition(transaction: Transaction, from: number, to: number)
   if (late.length > movedMax) return;
   // Concurrent writes would prevent attaching, and thereby block the startup of a server.
   await transaction.rows("LOCK TABLE posthorn.attempts_rest IN SHARE ROW EXCLUSIVE MODE");
-  // Filled first and then attached, which takes weaker locks than creating it in place.
+  // The partition is filled first and then attached, which takes weaker locks than creating it in place.
   await transaction.rows(`CREATE TABLE posthorn.${name} (LIKE posthorn.attempts INCLUDING ALL)`);
   await transaction.rows(
     `WITH moved AS (DELETE FROM ${ofMonth} RETURNING *)

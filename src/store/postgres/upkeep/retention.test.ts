@@ -34,7 +34,7 @@ test("a window whose transaction was lost is examined again, before the floor ri
   const database = new ScriptedDatabase();
   const sweep = new Sweep(database as Partial<Database> as Database, "expire");
   const looked: number[] = [];
-  /** Two full windows and an empty one. No row needs to be read again. */
+  /** Reads two full windows and an empty one. No row is read twice. */
   const step = () =>
     sweep.step(async (_, above): Promise<Visit> => {
       looked.push(above);

@@ -74,7 +74,7 @@ const expiredKeysSql = [
      (SELECT id FROM posthorn.api_keys WHERE expires_at <= $1 LIMIT $2) AND expires_at <= $1 RETURNING 1`,
 ];
 
-/** Deletes data that is older than the operator's retention. */
+/** Deletes data that is older than the retention period set by the operator. */
 export class Retention {
   readonly #state: StoreState;
   readonly #partitions: Partitions;
@@ -153,7 +153,7 @@ export interface Visit {
   readonly reached: number | null;
   /** The first position up to `reached` that a later sweep has to examine again; null if there is none. */
   readonly firstLeft: number | null;
-  /** Whether a row of the window is old enough; rows are roughly ordered by time. */
+  /** Whether any row of the window is old enough; rows are roughly ordered by time. */
   readonly anyOld: boolean;
   /** Whether the window ended early because the step reached its limit. */
   readonly full: boolean;

@@ -55,7 +55,8 @@ test("upkeep returns to rows that were committed after rows with a higher positi
 
   await publish(fast);
   const places = `(SELECT floor FROM posthorn.sweeps WHERE name = 'expire') - (SELECT min(delivery) FROM posthorn.queue)`;
-  // The floor rises only when every transaction that was running has ended, and other tests use the same server.
+  // The floor rises only after all transactions that were running have ended. Other tests use the same server, so this
+  // takes a while.
   await eventually("the floor is below what waits", {
     ask: async () => {
       await expire(start);

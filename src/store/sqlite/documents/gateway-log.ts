@@ -224,7 +224,7 @@ export class GatewayRequestRows {
     this.#write("add", request);
   }
 
-  /** Writes the row together with the event that the request became. */
+  /** Writes the row together with the event that was created from the request. */
   put(request: ReceivedRequest): void {
     this.#write("put", request);
   }

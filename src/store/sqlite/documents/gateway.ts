@@ -99,7 +99,7 @@ class RequestSource implements SearchSource<string> {
 
 type SeenRow = readonly [id: string, takes: number];
 
-/** A separate table lists all rows of a source. */
+/** Whether a search uses the separate table, which lists all rows of a source. */
 function isBySource({ rows, owner }: RequestIndex): boolean {
   return rows === null && owner?.column === "source";
 }
@@ -109,7 +109,7 @@ function tablesOf(index: RequestIndex): string {
   return `gateway_requests r INDEXED BY ${nameOf(index)}`;
 }
 
-/** The index of all rows is the primary key, under SQLite's name for it. */
+/** Returns the name of the index. The index of all rows is the primary key, which has a name chosen by SQLite. */
 function nameOf({ rows, owner }: RequestIndex): string {
   const parts = [rows, owner?.column ?? null].filter((part) => part !== null);
   if (parts.length === 0) return "sqlite_autoindex_gateway_requests_1";

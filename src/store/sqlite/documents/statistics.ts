@@ -32,14 +32,14 @@ import type { StoreState } from "../state.ts";
 type LastRow = [part: number, countedTo: number, counts: Uint8Array];
 
 interface ReadStatements {
-  /** For named tenants and subjects in several buckets: uses one seek for each. */
+  /** Reads the rows of named tenants and subjects in several buckets, with one seek for each name in each bucket. */
   readonly named: StatementSync;
   readonly tenants: StatementSync;
   readonly subjects: StatementSync;
   readonly subjectsOf: StatementSync;
 }
 
-/** Stored names: the subjects of each tenant; 0 means all subjects. */
+/** Stored numbers of the requested subjects, by the number of their tenant; 0 means all. */
 type Named = ReadonlyMap<number, readonly number[]>;
 
 interface Reading {

@@ -18,7 +18,7 @@ export class Checkpointer implements TransactionListener {
   readonly #finish: StatementSync;
   #worker: Worker | null = null;
   #commits = 0;
-  /** Checks again once this number of commits is reached. */
+  /** Number of commits at which the pause ends and the WAL is checked again. */
   #restsUntil = 0;
   #running = false;
   #rounds = 0;
@@ -108,10 +108,10 @@ export class Checkpointer implements TransactionListener {
 
 /** A check costs two microseconds. */
 const commitsPerLook = 16;
-/** Pause after an error. */
+/** Pause after an error, in commits. */
 const commitsOfRest = 256;
 /** 16 MiB with pages of 8 KiB. */
 const pagesPerRound = 2048;
-/** Few enough that the writer copies them in a few milliseconds. */
+/** The writer copies this many pages in a few milliseconds. */
 const pagesToFinish = 512;
 const roundsMax = 4;

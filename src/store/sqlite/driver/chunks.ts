@@ -101,7 +101,7 @@ export class Chunks {
     return this.#later.get(kind, time) !== undefined;
   }
 
-  /** The newest chunk at or below `chunk` that can hold rows created in the range; null when there is none. */
+  /** The newest chunk at or below `chunk` that can hold rows created in the range; null if no such chunk exists. */
   atOrBelow(kind: ChunkKind, search: TimeRange & { readonly chunk: number }): number | null {
     return this.#chunkOf(this.#older, { kind, ...search });
   }
@@ -122,7 +122,7 @@ export class Chunks {
     return row === undefined ? null : row[0];
   }
 
-  /** The last position at which there may be a row created before a time; 0 if there is none. */
+  /** The last position that may contain a row created before a time; 0 if no such row exists. */
   lastSeqBefore(kind: ChunkKind, createdBefore: number): number {
     const row = this.#lastBefore.get(kind, createdBefore) as unknown as [chunk: number] | undefined;
     return row === undefined ? 0 : chunkEnd(row[0]);

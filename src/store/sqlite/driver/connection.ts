@@ -5,10 +5,14 @@ import { type DiskSpace, StoreUnavailableError } from "../../../ports/store.ts";
 import { refuseEmptied, storeError } from "./errors.ts";
 
 /**
- * Enough for a few groups of commits. With less, small commits would be written and large ones rejected alternately.
+ * Minimum free space, enough for a few groups of commits. With a lower value, small commits would be written and large
+ * ones rejected alternately.
  */
 const roomBytesMin = 4 << 20;
-/** Copying the pages blocks the event loop, which is acceptable on a full disk. */
+/**
+ * Minimum interval between two attempts to empty the WAL. Copying its pages blocks the event loop, which is acceptable
+ * on a full disk.
+ */
 const shrinkEveryMs = 1_000;
 
 /**
@@ -73,7 +77,8 @@ export function diskSpace(folder: string): DiskSpace | null {
 }
 
 /**
- * Space available to this user. If it cannot be determined, assume that there is plenty: a write will fail otherwise.
+ * Space available to this user. If it cannot be determined, assume that there is plenty, because a write to a full disk
+ * fails in any case.
  */
 function freeBytes(folder: string): number {
   return diskSpace(folder)?.freeBytes ?? Number.POSITIVE_INFINITY;
@@ -175,7 +180,7 @@ export class Connection {
     return result;
   }
 
-  /** Runs `work` on one snapshot; one lock for all its statements instead of one each. */
+  /** Runs `work` on one snapshot. This takes one lock for all of its statements instead of one for each. */
   read<Result>(work: () => Result): Result {
     this.#ready();
     try {
@@ -242,7 +247,7 @@ export class Connection {
   #rollBack(): void {
     this.#endTransaction();
     for (const listener of this.#listeners) listener.afterRollback?.();
-    // Reading the file again may fail for the same reason as the write, so the next call does it.
+    // Reading the file again now may fail for the same reason as the write, so the next call reads it.
     this.#stale = true;
   }
 
@@ -299,7 +304,7 @@ export function openDatabase(
     return db;
   } catch (error) {
     db.close();
-    // On a full disk, a first start leaves an empty file, which the next one would mistake for damage.
+    // On a full disk, a first start leaves an empty file, which the next start would mistake for damage.
     if (isNew && statSync(file, { throwIfNoEntry: false })?.size === 0) rmSync(file);
     throw storeError(error);
   }

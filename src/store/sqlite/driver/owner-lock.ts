@@ -64,7 +64,7 @@ function writePid(file: string, pid: number): void {
   try {
     writeFileSync(file, `${pid}\n`);
   } catch {
-    // Later writes will report the problem of the disk.
+    // Later writes will report the disk problem.
   }
 }
 

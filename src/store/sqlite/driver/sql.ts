@@ -65,7 +65,7 @@ function toBound(value: Value): Bound {
   return jsonOf(value);
 }
 
-/** Halves of surrogate pairs become U+FFFD, as in a text parameter. */
+/** Lone surrogates become U+FFFD, as they do in a text parameter. */
 function jsonOf(list: readonly unknown[]): string {
   return JSON.stringify(list, (_, value: unknown) =>
     typeof value === "string" ? value.toWellFormed() : value,

@@ -60,7 +60,10 @@ export class StringTable {
   }
 }
 
-/** A lane as stored. Deliveries in `ordered` lanes are sorted by position, in other lanes by priority and due time. */
+/**
+ * A lane as stored. Deliveries in `ordered` lanes are sorted by position; in other lanes, they are sorted by priority
+ * and due time.
+ */
 export interface StoredLane {
   readonly ref: number;
   readonly webhook: number;

@@ -25,7 +25,8 @@ interface ClaimDraft {
 
 /**
  * Takes leases. A claim reads one range of the lane, from its head, and stops as soon as it has enough, so deliveries
- * further back cost nothing. It skips leased deliveries; their number is bounded by what the engine holds of this lane.
+ * further back cost nothing. It skips leased deliveries. Their number is bounded by the number of deliveries of this
+ * lane that the engine holds.
  */
 export class Claimer {
   readonly #state: StoreState;
@@ -206,7 +207,7 @@ export class Claimer {
     work.draft.deliveries.push(toClaimedDelivery(row, 0, lease, strings));
   }
 
-  /** Uses the names that the claim already has. */
+  /** Reads the columns of a claimed delivery. Names that the claim already has are not read again. */
   #claimedRow({ request, webhookTenant }: LaneWork, seq: number): ClaimedRow | undefined {
     const row = this.#row.get(seq) as unknown as unknown[] | undefined;
     if (row === undefined) return undefined;

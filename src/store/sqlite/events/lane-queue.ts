@@ -23,8 +23,8 @@ const spentMax = 8192;
  * The waiting deliveries of every lane in claim order.
  *
  * An entry is removed some time after its delivery has ended, because removing the heads of a hundred lanes with every
- * commit would rewrite a hundred pages. Until then the entry is "spent". It is marked as spent in memory; after a crash, the
- * delivery's row shows it, because the delivery no longer waits. So an entry is only a hint, and the delivery's row
+ * commit would rewrite a hundred pages. Until then, the entry is "spent". It is marked as spent in memory; after a crash, the
+ * delivery's row shows that the delivery is not waiting any more. So an entry is only a hint, and the delivery's row
  * decides. However, every waiting delivery with a queue position has an entry.
  */
 export class LaneQueue {
@@ -65,7 +65,7 @@ export class LaneQueue {
     afterRollback: () => this.#undo(),
   };
 
-  /** Only inside a write, like `remove` and `spend`. */
+  /** Must be called inside a write, like `remove` and `spend`. */
   insert(entry: LaneEntry): void {
     this.#insert.run(entry.lane, entry.queuePosition, entry.seq);
   }
@@ -74,15 +74,15 @@ export class LaneQueue {
     this.#remove.run(entry.lane, entry.queuePosition, entry.seq);
   }
 
-  /** The delivery ended: its entry is removed with this commit or a later one. */
+  /** Called when the delivery has ended. Its entry is removed with this commit or a later one. */
   spend(entry: LaneEntry): void {
     this.#remember(entry);
     this.#spending.push(entry);
   }
 
   /**
-   * An ended delivery waits again: removes the entry that its end may have left behind, whether it is marked as spent
-   * or not.
+   * Called when an ended delivery waits again. Removes the entry that the delivery may have left behind when it ended,
+   * whether or not it is marked as spent.
    */
   revive(entry: LaneEntry): void {
     this.remove(entry);
@@ -94,7 +94,7 @@ export class LaneQueue {
     this.#revived.push(spent);
   }
 
-  /** A claim found an entry whose delivery had ended before a crash. */
+  /** Called when a claim has found an entry whose delivery had ended before a crash. Marks the entry as spent. */
   foundSpent(entry: LaneEntry): void {
     this.#remember(entry);
   }

@@ -34,7 +34,7 @@ class LeaseTable {
     return row === undefined ? undefined : this.#read(row);
   }
 
-  /** The end of the lease, without creating a record; undefined when there is none. */
+  /** Returns the end of the lease without creating a record; undefined if the delivery is not leased. */
   untilOf(seq: number): number | undefined {
     const row = this.#rows.get(seq);
     return row === undefined ? undefined : this.#untils[row];
@@ -223,7 +223,7 @@ export class Leases {
     this.#journal.push({ seq, lease: null });
   }
 
-  /** The lease owner of an ended delivery has no request to report. */
+  /** Called when the lease owner of an ended delivery has no request to report. Forgets the lease token. */
   forgetEnded(seq: number, leaseToken: number): void {
     if (this.wasEnded(seq, leaseToken)) this.#ended.delete(seq);
   }
@@ -234,7 +234,7 @@ export class Leases {
     if (lease !== undefined) this.#remove(seq, lease);
   }
 
-  /** The oldest leased delivery without a position; null when there is none. */
+  /** The oldest leased delivery without a position; null if no such delivery exists. */
   freshFirst(): number | null {
     const first = this.#fresh.seqs().next();
     return first.done === true ? null : first.value;
@@ -283,7 +283,9 @@ export class Leases {
     if (lease !== undefined) this.#remove(seq, lease);
   }
 
-  /** Some lease owners never report, because their process gave up or had nothing to report. */
+  /**
+   * Drops the oldest tokens. Some lease owners never report, because their process gave up or had nothing to report.
+   */
   #forgetOldest(): void {
     const seqs = this.#ended.keys();
     while (this.#ended.size > endedMax) this.#ended.delete(seqs.next().value ?? 0);

@@ -80,8 +80,8 @@ export class SettleWriter {
   }
 
   /**
-   * The response to a request whose delivery ended in the meantime. The ending is kept, unless the response is a
-   * success.
+   * Writes the response to a request whose delivery has ended in the meantime. The ending is kept, unless the response
+   * is a success.
    */
   #writeLate(settlement: Settlement): SettlementResult {
     const { leases, counters } = this.#state;

@@ -7,7 +7,7 @@ import type { StoreState } from "../state.ts";
 
 /** Maximum number of rows per turn, because a user's query must not delay deliveries. */
 const rowsPerTurn = 500;
-/** The cost of a webhook, in rows. */
+/** The fixed cost of counting one webhook, expressed in rows. */
 const rowsPerWebhook = 10;
 
 /**
@@ -52,7 +52,7 @@ export class BacklogCounter {
     return backlogOf(rows, counted >= countMax && at < all.length);
   }
 
-  /** Counts several webhooks per turn if only a few deliveries wait. */
+  /** Counts several webhooks per turn if only a few deliveries are waiting. */
   async countOfEach({ webhookIds, countMax }: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>> {
     const counts = new Map<string, WaitingCount>();
     const note = (id: string, { waiting, isMore, oldestCreatedAt }: Backlog): void => {
@@ -92,7 +92,10 @@ export class BacklogCounter {
     });
   }
 
-  /** Positions of waiting deliveries of a webhook, slightly more than are counted; null if it never had a delivery. */
+  /**
+   * Positions of waiting deliveries of a webhook, possibly slightly more than the limit; null if the webhook never had
+   * a delivery.
+   */
   #placesOf(
     webhookId: string,
     countMax: number,

@@ -31,7 +31,10 @@ import {
 } from "./search-sources.ts";
 import { Pace, walk, walkPage } from "./search-walk.ts";
 
-/** Positions of waiting deliveries. Some may have ended in the meantime, so the row decides. */
+/**
+ * Positions of waiting deliveries. Some may have ended in the meantime, so each position has to be checked against its
+ * row.
+ */
 interface WaitingPositions {
   readonly positions: readonly number[];
   readonly areAll: boolean;
@@ -164,7 +167,7 @@ export class DeliverySearches {
     return new RowSource(this.#state, this.#statements, { isNewestFirst, filter, range: asked });
   }
 
-  /** Deliveries written with an event are contiguous, later ones are listed by event. */
+  /** Deliveries written with an event are contiguous; deliveries added later are listed by event. */
   #positionsOfEvents({ eventId, idempotencyKey, tenantId }: DeliveryFilter): readonly number[] {
     const { strings } = this.#state;
     const columns = "SELECT e.seq, e.delivery_first, e.delivery_count FROM";
@@ -256,7 +259,7 @@ export class DeliverySearches {
   }
 }
 
-/** Events with key ?1, of tenant ?2 or of all. */
+/** Events with key ?1, of tenant ?2 or of all tenants. */
 const eventsOfKey = `tenant_counters t CROSS JOIN dedup_keys k ON k.tenant = t.tenant AND k.key = ?1
   CROSS JOIN events e ON e.seq = k.event WHERE ?2 IS NULL OR t.tenant = ?2`;
 
@@ -265,7 +268,7 @@ const waitingAtOnce = 512;
 
 const nothing: SearchPage<never> = { rows: [], next: null, searchedTo: null, isCutShort: false };
 
-/** Bodies may have 256 KiB, so the first turn of a search through them is small. */
+/** Bodies may be as large as 256 KiB, so the first turn of a search through them is small. */
 const bodiesFirst = 32;
 
 /** Searches events in the same way as `DeliverySearches` searches deliveries. */

@@ -75,7 +75,7 @@ type StatRow = [outcome: number, category: number | null, durationMs: number, ex
 /** Statistics read no more than this many attempts, as the port promises. */
 const attemptsReadMax = 10_000;
 
-/** Each chunk costs one seek if the tenant is known, and a scan otherwise. */
+/** Number of chunks read at once. Each chunk costs one seek if the tenant is known, and a scan otherwise. */
 const chunksAtOnce = 64;
 
 const keysOf = "BETWEEN (d.seq << 16) AND (d.seq << 16) + 65535";
@@ -127,7 +127,7 @@ export class AttemptReader {
     return summary.done();
   }
 
-  /** Returns where to continue, null at the end. */
+  /** Returns the position at which to continue; null at the end. */
   #addChunks(summary: AttemptSummary, webhook: number, tenant: number | null, before: number): number | null {
     const range = { chunk: chunkOf(before - 1), from: null, to: null };
     const last = this.#state.chunks.atOrBelow(chunkKinds.deliveries, range);

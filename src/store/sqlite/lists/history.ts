@@ -20,7 +20,7 @@ import { AttemptReader, HistoryRows } from "./history-rows.ts";
 import { BacklogCounter } from "./backlog.ts";
 import { DeliverySearches, EventSearches } from "./delivery-searches.ts";
 
-/** Reads for people. search-walk.ts and chunks.ts describe how searches stay fast without an index per filter. */
+/** Interactive queries. search-walk.ts and chunks.ts describe how searches stay fast without an index per filter. */
 export class SqliteHistory implements HistoryStore {
   readonly #state: StoreState;
   readonly #rows: HistoryRows;

@@ -62,8 +62,8 @@ class Draft {
 }
 
 /**
- * Null if no row can match. `tenantIds` are the tenants whose rows may be shown: those of the webhooks if only webhooks
- * were given, null for all tenants.
+ * Returns null if no row can match. `tenantIds` are the tenants whose rows may be shown: the tenants of the webhooks if
+ * only webhooks were given, or null for all tenants.
  */
 export function searchFilter(
   strings: StringTable,

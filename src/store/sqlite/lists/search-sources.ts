@@ -8,7 +8,7 @@ import { isDeadLetter, type SearchFilter, type SearchTable } from "./search-filt
 export interface SearchSource<Place = number> {
   /** Number of rows examined in the first turn; later turns depend on its duration. */
   readonly rowsFirst: number;
-  /** The rows behind a place, null when there are none. Only inside a read. */
+  /** Examines the next rows behind a place and returns the matches; null if no rows are left. Only inside a read. */
   stretch(from: Place, rows: number, limit: number): Stretch<Place> | null;
 }
 
@@ -84,7 +84,7 @@ export class RowSource implements SearchSource {
   }
 }
 
-/** The next chunk with rows of this time. */
+/** The next chunk that may contain rows in this time range. */
 function chunkBehind(
   { chunks }: StoreState,
   { kind }: SearchTable,
@@ -99,7 +99,7 @@ function chunkBehind(
 
 /** Number of rows examined in the first turn. */
 const rowsFirst = 512;
-/** The cost of a lookup in the index of a chunk, in rows. */
+/** The cost of a lookup in the index of a chunk, expressed in rows. */
 const rowsPerSeek = 16;
 
 /** Searches a list of known positions: those of one event, or of waiting deliveries. */
@@ -191,7 +191,7 @@ export class DeadLetterSource implements SearchSource {
     const begin = isNewestFirst ? Math.min(from, chunkEnd(chunk) + 1) : Math.max(from, chunkStart(chunk) - 1);
     const [nearest] = this.#nearest.get(begin, this.#tenants) as unknown as [seq: number | null];
     if (nearest === null) return null;
-    // A page may end there, and cursors have no negative positions.
+    // A page may end at this position, and cursors cannot contain negative positions.
     const reached = isNewestFirst ? Math.max(0, nearest - rows + 1) : nearest + rows - 1;
     const [first, last] = isNewestFirst ? [reached, nearest] : [nearest, reached];
     const found = this.#slice.all(this.#tenants, first, last, ...allValues(this.#filter));
@@ -221,7 +221,7 @@ function taken(rows: readonly FoundRow[], { takesType }: SearchFilter): readonly
   return ofType.map(([seq]) => seq);
 }
 
-/** Returns no more than requested; rows behind the last one count as not examined. */
+/** Returns no more matches than requested. Rows behind the last returned match count as not examined. */
 export function cutAt<Place>(
   found: readonly Place[],
   limit: number,

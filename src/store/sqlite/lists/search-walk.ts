@@ -54,7 +54,7 @@ interface WalkSearch extends Pick<DeliverySearch, "after" | "limit" | "budget"> 
 
 const nothing: SearchPage<never> = { rows: [], next: null, searchedTo: null, isCutShort: false };
 
-/** Positions of one page, and the creation time of the last row. */
+/** Returns the positions of one page, and the creation time up to which the search got. */
 export async function walkPage(
   state: StoreState,
   statements: StatementCache,

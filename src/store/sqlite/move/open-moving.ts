@@ -68,7 +68,7 @@ function begin(db: DatabaseSync, dataDir: string, source: string): void {
 }
 
 /**
- * Reads a data folder, even while a server works on it, because it only reads. SQLite creates files next to the
+ * Opens a data folder for reading, which is possible even while a server is using it. SQLite creates files next to the
  * database, unless `leavesNoTrace` is set. That option is only for previews, because it may miss concurrent writes.
  */
 export function openSqliteMoveSource(dataDir: string, leavesNoTrace: boolean): MoveSource {
@@ -76,7 +76,8 @@ export function openSqliteMoveSource(dataDir: string, leavesNoTrace: boolean): M
   refuseEmptied(file);
   if (!existsSync(file)) throw noDatabaseIn(dataDir);
   const url = pathToFileURL(file);
-  // Without it, commits that a crash left in the WAL would be invisible.
+  // With `immutable`, commits that a crash left in the WAL would be invisible, so it is set only if the WAL does not
+  // exist.
   if (leavesNoTrace && !existsSync(`${file}-wal`)) url.searchParams.set("immutable", "1");
   try {
     return new SqliteMoveSource(new DatabaseSync(url, { readOnly: true, timeout: 5_000 }), dataDir);
@@ -178,7 +179,7 @@ class SqliteMoveTarget extends SqlitePartReader implements MoveTarget {
       `INSERT INTO ${table.split(" ")[0]} (${Object.keys(writes).join(", ")})
        VALUES (${Object.values(writes).join(", ")})`,
     );
-    // This store does not have every column of a part.
+    // The tables of this store do not have every column of a part.
     statement.setAllowUnknownNamedParameters(true);
     return statement;
   }

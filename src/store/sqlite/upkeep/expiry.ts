@@ -197,7 +197,7 @@ export class Expiry {
     return { id, eventId, eventType: strings.text(eventType), tenantId, webhookId, attemptCount };
   }
 
-  /** The lease owner may be in the middle of a request, and still reports its response. */
+  /** Ends a delivery. Its lease owner may be in the middle of a request, and still reports the response. */
   #end(end: Waiting & { readonly ending: Ending; readonly now: number }): EndedDeliveries {
     const { leases, queue, counters } = this.#state;
     leases.end(end.seq);

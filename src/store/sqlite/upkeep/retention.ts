@@ -12,7 +12,7 @@ export interface RetentionStep {
 type FinishedRow = [seq: number, event: number, tenant: number, dead: number];
 
 const deliveryWindowRows = 4096;
-/** Events are larger: while they have bodies, this many take about one megabyte of pages. */
+/** Events are larger than deliveries: with their bodies, this many events take about one megabyte of pages. */
 const eventWindowRows = 1024;
 
 const unwrittenOfEvent = "EXISTS (SELECT 1 FROM fan_out_parts p WHERE p.event = e.seq)";
@@ -26,7 +26,7 @@ const anyOfEvent = `${unwrittenOfEvent} OR EXISTS (SELECT 1 FROM deliveries d WH
   OR (e.idempotency_key IS NOT NULL AND EXISTS (SELECT 1 FROM dedup_keys k
     WHERE k.tenant = e.tenant AND k.key = e.idempotency_key AND k.event = e.seq AND k.expires_at > ?))`;
 
-/** Deletes data that is older than the operator's retention. Only inside a write. */
+/** Deletes data that is older than the retention period set by the operator. Only inside a write. */
 export class Retention {
   readonly #state: StoreState;
   readonly #sweeps: Sweeps;
@@ -263,7 +263,10 @@ export class Sweeps {
     return stored?.[0] ?? 1;
   }
 
-  /** No further than rows were written: later rows of the newest chunk have to be examined too. */
+  /**
+   * The last position that a sweep may examine. It is never above the last written row, because rows that are added to
+   * the newest chunk later have to be examined too.
+   */
   #lastSeq({ kind, createdBefore }: SweepStep): number {
     const { chunks, counters } = this.#state;
     const written = kind === chunkKinds.events ? counters.eventLast : counters.deliveryLast;

@@ -2,7 +2,7 @@ import { test } from "node:test";
 import { FailoverRig } from "../failover-rig.fixture.ts";
 import { failovers } from "../failovers.fixture.ts";
 
-/** Number of failovers of each kind; with six kinds, that is 42. */
+/** Number of failovers of each kind. With six kinds, this makes 42 failovers. */
 const times = Number(process.env["POSTHORN_TEST_FAILOVERS"] ?? 7);
 
 test("failovers to a synchronous standby lose nothing", async (t) => {
