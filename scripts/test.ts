@@ -84,7 +84,7 @@ const filesOfBundleMin = 10;
 const memoryFolder = "/dev/shm";
 const memoryBytesMin = 6 * 1024 ** 3;
 
-/** Maximum number of test files to list that run a suite. */
+/** Maximum number of test files to list for each suite. */
 const runnersShown = 5;
 
 const isCi = /^(1|true)$/i.test(process.env["CI"] ?? "");

@@ -122,7 +122,7 @@ test("WDS-126 the last allowed request exhausts a delivery, regardless of its ag
       `${now - createdAt} ms old, Retry-After ${retryAfterMs}`,
     );
   }
-  // The reason of a permanent refusal names the status, even on the last attempt.
+  // The reason for a permanent refusal includes the status, even on the last attempt.
   const refused = { ...fresh, state: "failed", attemptCount: max - 1, firstAttemptAt: createdAt } as const;
   assert.equal(step(refused, attempted(terminal, createdAt), createdAt).reason, "permanent_client_error_410");
   // With one attempt fewer, the other reasons apply.

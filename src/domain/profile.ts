@@ -96,7 +96,7 @@ export const headerValueSources = [
 ] as const;
 export type HeaderValueSource = (typeof headerValueSources)[number];
 
-/** Requirements that a webhook of the profile must meet before it is served. */
+/** Requirements that a webhook with this profile must meet before it receives deliveries. */
 export interface RegistrationRules {
   /** How the receiver proves that it wants events, unless the webhook sets a different method. */
   readonly verification: VerificationMethod;

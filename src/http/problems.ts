@@ -78,7 +78,7 @@ function messageOf(error: ErrorObject): string {
   return describer === undefined ? "is not valid" : describer(error.params as Record<string, unknown>, error);
 }
 
-/** Keywords whose errors are described by the sentence of the field, which the library and the commands use too. */
+/** Keywords whose errors use the field's own rule text, as the library and the CLI do. */
 const boundKeywords: ReadonlySet<string> = new Set([
   "type",
   "enum",

@@ -22,7 +22,7 @@ export type RuntimeRow = [
   health: string | null,
 ];
 
-/** Converts a row to the state of a webhook that survives restarts. */
+/** Converts a row to the persisted runtime state of a webhook. */
 export function toRuntimeState([
   webhookId,
   pausedUntil,

@@ -114,8 +114,8 @@ export function summedPortion(
   limit: number,
 ): { readonly rows: readonly SummedRow[]; readonly next: RollUpPlace | null } {
   const ends = lists.filter((list) => list.length >= limit).map((list) => list.at(-1) ?? [0, 0]);
-  // A list that reached the limit may continue, so rows beyond the lowest end of these lists are left to the next
-  // portion.
+  // A list that reached the limit may be incomplete. Process rows only up to the smallest last key of such lists; the
+  // next batch handles the rest.
   const [end] = ends.toSorted(([a, b], [c, d]) => a - c || b - d);
   const sums = new Map<string, { tenant: number; subject: number; counts: Counts }>();
   for (const [tenant, subject, counts] of lists.flat()) {

@@ -89,7 +89,9 @@ interface MessageChange {
 /** A word in every body, which can be replaced so that the altered body stays well-formed. */
 export const honestWord = "honest";
 
-/** Creates messages exactly as Posthorn sends them under a profile, and wrong messages that a receiver must refuse. */
+/**
+ * Creates messages exactly as Posthorn sends them under a profile, and invalid messages that a receiver must refuse.
+ */
 export class SampleMessages {
   /** The scheme that signs the messages; null if they carry only a token, or no credentials. */
   readonly scheme: SignatureSchemeName | null;

@@ -18,7 +18,7 @@ import type { EngineContext } from "../engine-options.ts";
 export interface NotableAttempt {
   readonly deliveryId: string;
   readonly attention: Attention;
-  /** Reason of the verdict, or `long_pause` if the receiver requested a long pause. */
+  /** Reason for the verdict, or `long_pause` if the receiver requested a long pause. */
   readonly reason: string;
   readonly statusCode: number | null;
   /** Target of a redirect; shown to the owner, never followed. */

@@ -124,7 +124,7 @@ export class Capacity {
     this.#hosts?.served(endpoint, waitedAt);
   }
 
-  /** Called when no endpoint of the tenant will have its turn soon. */
+  /** Called when none of the tenant's endpoints is due to send soon. */
   tenantSleeps(tenantQueue: TenantQueue): void {
     this.#hosts?.tenantSleeps(tenantQueue);
   }
@@ -220,7 +220,7 @@ export class Capacity {
     return true;
   }
 
-  /** Keeps an active slot, but not one that is reserved for fast endpoints. */
+  /** Keeps the overdue endpoint's slot active, but releases a slot reserved for fast endpoints. */
   #stayActive(place: Place): void {
     this.#overdue.add(place);
     const share = shareOf[place.endpoint.pace];

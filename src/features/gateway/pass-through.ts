@@ -158,7 +158,8 @@ export class PassThrough {
     const { observation, responseSample } = result;
     const isOversized = (responseSample?.length ?? 0) >= responseBodyBytesMaxAllowed;
     const isWhole = observation.kind === "response" && observation.complete && !isOversized;
-    // A profile may accept a truncated response by its status; a waiting sender must not get it as a success.
+    // A profile may accept a truncated response based on its status, but it must not be reported as a success to a
+    // waiting sender.
     const isAccepted = verdict.outcome === "accepted" && isWhole;
     const status = upstreamStatus({ observation, isAccepted, isOversized }, source.statusOverrides);
     const body = isAccepted ? responseSample : null;

@@ -57,7 +57,10 @@ export class Buckets {
  */
 export class LabelValues {
   readonly #known = new Set<string>();
-  /** Number of admitted values per tenant. There cannot be more tenants than values. */
+  /**
+   * Number of admitted label values per tenant. The map is bounded, because each tenant in it has at least one admitted
+   * value.
+   */
   readonly #admitted = new Map<string, number>();
   readonly #countMax: number;
 

@@ -100,7 +100,7 @@ describe("http transport: sockets", () => {
         await connection.request();
         requests.push(number);
         connection.socket.write(ok);
-        // The FIN crosses the next request, which gets no response.
+        // The server's FIN and the client's next request cross in transit, so the request gets no response.
         await connection.request();
         requests.push(number);
         if (number === 1) connection.socket.end();

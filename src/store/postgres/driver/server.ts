@@ -144,7 +144,9 @@ export interface Greeting {
   readonly isDirect: boolean;
   /** Whether the session has the limits in the startup parameters; a pooler may drop them. */
   readonly isBounded: boolean;
-  /** Whether settings of the role or database let commits be answered before they are on disk. */
+  /**
+   * Whether role or database settings allow commits to be acknowledged before they are on disk (`synchronous_commit`).
+   */
   readonly commitsLate: boolean;
 }
 

@@ -77,7 +77,7 @@ export class GatewayAnswers implements AnswerStore {
   readonly #statements: StatementCache;
   readonly #grouped: GroupedWrites;
   readonly #claims = new Map<string, AnswerClaim>();
-  /** Keys whose answers are written in the current transaction. */
+  /** Keys whose responses are written in the current transaction. */
   readonly #keeping = new Set<string>();
 
   constructor(connection: Connection) {
