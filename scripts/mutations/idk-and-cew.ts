@@ -108,7 +108,7 @@ export const idkMutations: readonly Mutation[] = [
   {
     ids: "IDK-24",
     change: "problems do not link to their documentation",
-    file: "src/receiver/handler-answer.ts",
+    file: "src/receiver/answers.ts",
     find: "...(idempotencyCodes.has(code) && {",
     replace: '...(idempotencyCodes.has(code) && code === "idempotency_key_missing" && {',
     test: kit,
@@ -372,7 +372,7 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-2.2-2",
     change: "a handler may redirect",
-    file: "src/receiver/handler-answer.ts",
+    file: "src/receiver/answers.ts",
     find: "if (status !== undefined && !handlerStatuses.includes(status)) {",
     replace: "if (status !== undefined && status < 200) {",
     test: "test/receiver/answers.test.ts",

@@ -156,7 +156,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-22 CEW-2.2-9",
     change: "a 429 of the kit does not say when to retry",
-    file: "src/receiver/handler-answer.ts",
+    file: "src/receiver/answers.ts",
     find: "...(retryAfterSeconds !== null && {",
     replace: "...(retryAfterSeconds !== null && status !== 429 && {",
     test: answers,
@@ -174,7 +174,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-16",
     change: "the status that a producer requires is not used",
-    file: "src/receiver/handler-answer.ts",
+    file: "src/receiver/answers.ts",
     find: "const status = style.statuses[code] ?? usual;",
     replace: "const status = usual;",
     test: "test/receiver/answers.test.ts",

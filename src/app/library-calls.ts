@@ -4,6 +4,7 @@
  */
 import { closestName } from "../domain/closest-name.ts";
 import { type FieldError, InvalidRequestError, PosthornError } from "../domain/errors.ts";
+import type { DeadLetterQuery } from "../features/deliveries/dead-letter-service.ts";
 import type { EventTypeListQuery } from "../features/event-types/event-type-service.ts";
 import { placeWords, type SearchedPage } from "../features/searched-pages.ts";
 import type {
@@ -30,11 +31,10 @@ import type {
   WebhookService,
   WebhookView,
 } from "../features/services.ts";
-import type { Page } from "../ports/store.ts";
-import type { DeadLetterQuery } from "../features/deliveries/dead-letter-service.ts";
 import type { EventSummary } from "../ports/store/history.ts";
 import type { EventType, EventTypeKey } from "../ports/store/registry.ts";
 import type { StoredHistoryEntry } from "../ports/store/webhooks.ts";
+import type { Page } from "../ports/store.ts";
 import {
   circuitActionFields,
   deliveryRetryFields,
@@ -46,13 +46,14 @@ import {
   testFields,
 } from "../resources/actions.ts";
 import { apiKeyFields } from "../resources/api-key.ts";
-import { problemChangeFields, problemFilters } from "../resources/delivery-problem.ts";
 import { deliveryFilterFields, deliveryListFields } from "../resources/delivery.ts";
+import { problemChangeFields, problemFilters } from "../resources/delivery-problem.ts";
 import { eventListFields } from "../resources/event.ts";
 import { apiPath, defaultOf, type Fields, judgeField, missing, sentenceOf } from "../resources/field.ts";
 import { pageLimitField } from "../resources/names.ts";
 import {
   cancelDeliveriesFields,
+  deadLetterFilters,
   discardFields,
   operationChangeFields,
   retryDeliveriesFields,
@@ -213,14 +214,7 @@ const adapters: { readonly [Name in ServiceName]: Adapters<Services[Name]> } = {
     cancelBatch: inBulkWords(takes(cancelDeliveriesFields)),
   },
   deadLetters: {
-    list: lists(byNumber(), {
-      webhookIds: null,
-      eventTypes: null,
-      categories: null,
-      from: null,
-      to: null,
-      tenantId: null,
-    }),
+    list: lists(byNumber(), allNull(deadLetterFilters)),
     retryBatch: takes(retryBatchFields),
     discardBatch: inBulkWords(takes(discardFields)),
     change: takes(operationChangeFields, "id"),

@@ -67,7 +67,7 @@ const advice: Readonly<Record<string, readonly string[]>> = {
 /** Converts a startup error to a readable failure. Unknown errors are returned unchanged, with their stack. */
 export function startFailure(error: unknown, doing = "cannot start"): unknown {
   if (!(error instanceof Error)) return error;
-  if (error.name === "BackupElsewhereError") return new CommandFailure(error.message, []);
+  if (error.name === "BackupElsewhereError") return new CommandFailure(error.message);
   const code = codeOf(error);
   if (code === "EADDRINUSE") return portTaken(error);
   if (code === "EACCES" && "port" in error) {

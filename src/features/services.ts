@@ -6,21 +6,23 @@
 
 import type { CircuitSnapshot } from "../domain/circuit-breaker.ts";
 import type { DeliveryStatus, WaitingFor } from "../domain/delivery.ts";
+import type { DeliveryPolicy } from "../domain/delivery-policy.ts";
+import type { UrlRules } from "../domain/egress/url-policy.ts";
 import type { PauseReason, WebhookHealthState } from "../domain/endpoint-health.ts";
+import type { DeliveryGate } from "../domain/gate-explanation.ts";
 import type { RetrySchedule } from "../domain/profile.ts";
 import type { PortalScope, Scope } from "../domain/scope.ts";
 import type { Webhook, WebhookPause, WebhookStatus } from "../domain/webhook.ts";
-import type { UrlRules } from "../domain/egress/url-policy.ts";
+import type { RenderedRequest } from "../engine/attempt/attempts.ts";
+import type { DeliveryView } from "../engine/endpoint/explain.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { SecretBox } from "../ports/secret-box.ts";
-import type { Store } from "../ports/store.ts";
-import type { Telemetry } from "../ports/telemetry.ts";
-import type { RenderedRequest } from "../engine/attempt/attempts.ts";
-import type { DeliveryView } from "../engine/endpoint/explain.ts";
 import type { AttemptStats, Backlog, StoredDelivery } from "../ports/store/history.ts";
 import type { BatchOperation, ExclusionCounts, OperationSelection } from "../ports/store/operations.ts";
+import type { Store } from "../ports/store.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
 import type {
   circuitActionFields,
   deliveryRetryFields,
@@ -59,8 +61,6 @@ import type { TenantDirectory, Tenants } from "./tenants/tenant-service.ts";
 import type { UrlChecks } from "./verification/outside-calls.ts";
 import type { OpenCircuit } from "./webhooks/webhook-circuit.ts";
 import type { Webhooks } from "./webhooks/webhook-service.ts";
-import type { DeliveryPolicy } from "../domain/delivery-policy.ts";
-import type { DeliveryGate } from "../domain/gate-explanation.ts";
 
 export type * from "../engine/publish/publish-call.ts";
 export type {

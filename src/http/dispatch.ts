@@ -13,6 +13,7 @@ import type { Principal, RawContent, Scope } from "../features/services.ts";
 import type { Logger } from "../ports/telemetry.ts";
 import type { Schema } from "../resources/schema.ts";
 import type { Auditing } from "./audit.ts";
+import type { Session } from "./dashboard-sessions.ts";
 import { fingerprintOf, type IdempotencyDependencies, readIdempotencyKey, runOnce } from "./idempotency.ts";
 import { isDateTime, parseInstant } from "./mapping.ts";
 import {
@@ -23,7 +24,6 @@ import {
   unexpectedError,
 } from "./problems.ts";
 import { type Answer, type Call, type RawForm, type Route, takesIdempotencyKey } from "./route.ts";
-import type { Session } from "./dashboard-sessions.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -343,14 +343,14 @@ export function readBody(
     done(null, bodyTooLarge);
     return;
   }
-  let kept: Buffer = nothing;
+  let kept: Buffer = emptyBody;
   let bytes = 0;
   let counted = 0;
   let isDone = false;
   const finish = (error: Error | null, body?: RequestBody): void => {
     isDone = true;
     payload.off("data", onData).off("end", onEnd);
-    kept = nothing;
+    kept = emptyBody;
     if (counted > 0) memory.giveBack(caller, counted);
     done(error, body);
   };
@@ -377,8 +377,6 @@ export function readBody(
 }
 
 const crowded = "Too many large bodies are in flight. Retry in a moment.";
-
-const nothing = Buffer.alloc(0);
 
 /**
  * Appends a chunk. `bytes` is the new length; the buffer may have spare capacity. Chunks are not collected in a list,

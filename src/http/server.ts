@@ -1,7 +1,7 @@
 /** The HTTP server: Fastify with the routes of route-table.ts, or only the probes. */
 import { type IncomingMessage, maxHeaderSize, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import { InvalidRequestError, NotFoundError, PosthornError } from "../domain/errors.ts";
 import { OpenStreams } from "../features/live/event-streams.ts";
 import { systemRoutes } from "../features/system/routes.ts";
@@ -12,23 +12,23 @@ import type { ApiOptions, ApiTimeouts } from "./context.ts";
 import { answerPreflight, permitOrigin } from "./cross-origin.ts";
 import {
   type BodyBounds,
-  bodyBytesMaxDefault,
   BodyMemory,
+  bodyBytesMaxDefault,
   createHandler,
   dropBody,
   isRaw,
   missingContentType,
+  type RequestBody,
   readBody,
   renderError,
-  type RequestBody,
   send,
 } from "./dispatch.ts";
 import { isolation } from "./foreign-answer.ts";
 import { IdempotencyClaims } from "./idempotency.ts";
 import { serveDashboard, servePortal } from "./pages.ts";
 import { MethodNotAllowedError, renderProblem } from "./problems.ts";
-import { createRoutes } from "./route-table.ts";
 import type { RawForm, Route } from "./route.ts";
+import { createRoutes } from "./route-table.ts";
 import { RefusedInbound, routedInbound, serveInbound, takeEveryMethod } from "./serve-inbound.ts";
 
 declare module "fastify" {
@@ -145,7 +145,7 @@ async function createFrom(
 const noCompilers = { buildValidator: refuseSchemas, buildSerializer: refuseSchemas };
 
 function refuseSchemas(): never {
-  throw new Error("routes must be registered without schemas: see validation.ts");
+  throw new Error("routes must be registered without schemas: see dispatch.ts");
 }
 
 function createServer(options: ApiOptions, routes: readonly Route[], bodies: BodyMemory): FastifyInstance {

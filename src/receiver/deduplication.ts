@@ -1,4 +1,4 @@
-import { deserializeStored, isFinal, serializeStored, type StoredAnswer } from "./handler-answer.ts";
+import { deserializeStored, isFinal, serializeStored, type StoredAnswer } from "./answers.ts";
 import { ReceiverError } from "./receiver-error.ts";
 
 /**

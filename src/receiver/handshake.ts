@@ -1,5 +1,5 @@
 import type { ReceivedMessage } from "./message/message.ts";
-import type { ReceiverAnswer } from "./handler-answer.ts";
+import type { ReceiverAnswer } from "./answers.ts";
 import { ReceiverError } from "./receiver-error.ts";
 
 /**

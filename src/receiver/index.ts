@@ -20,7 +20,7 @@ export type {
   DeduplicationStore,
   InTransaction,
 } from "./deduplication.ts";
-export type { HandlerAnswer, HandlerStatus, MessageHandler } from "./handler-answer.ts";
+export type { HandlerAnswer, HandlerStatus, MessageHandler } from "./answers.ts";
 export { grantByCallback } from "./handshake.ts";
 export type { CallbackGrant, HandshakeDecision, HandshakeOptions, HandshakeRequest } from "./handshake.ts";
 export type { KeySource } from "./message/message-key.ts";
@@ -79,7 +79,7 @@ export type { PresetDescription } from "./presets/presets.ts";
 export { firstValue, valueReader } from "./presets/value-source.ts";
 export type { ValueSource } from "./presets/value-source.ts";
 export { receivedHeaders } from "./message/message.ts";
-export type { ReceiverAnswer, StatusOverrides } from "./handler-answer.ts";
+export type { ReceiverAnswer, StatusOverrides } from "./answers.ts";
 export { ReceiverError, receiverErrors } from "./receiver-error.ts";
 export type { ReceiverErrorCode } from "./receiver-error.ts";
 export type { DeduplicationOptions, ReceiverOptions } from "./receiver-options.ts";

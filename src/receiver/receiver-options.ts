@@ -1,7 +1,7 @@
 import { messageOf } from "../domain/thrown.ts";
 import type { OverloadRules, RateLimit } from "./admission.ts";
 import type { DeduplicationStore, InTransaction } from "./deduplication.ts";
-import type { MessageHandler, StatusOverrides } from "./handler-answer.ts";
+import type { MessageHandler, StatusOverrides } from "./answers.ts";
 import type { HandshakeOptions } from "./handshake.ts";
 import type { Inbox } from "./inbox/inbox.ts";
 import type { KeySource } from "./message/message-key.ts";

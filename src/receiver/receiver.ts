@@ -8,7 +8,7 @@ import {
   problemAnswer,
   runHandler,
   storedToAnswer,
-} from "./handler-answer.ts";
+} from "./answers.ts";
 import { answerHandshake, echoChallenge } from "./handshake.ts";
 import { endpointOf, identitiesOf, readKey, sha256Hex, storeKey } from "./message/message-key.ts";
 import {

@@ -1,4 +1,10 @@
-import { type AttemptRecord, type DeliveryState, priorities, type Priority } from "../domain/delivery.ts";
+import {
+  type AttemptRecord,
+  type DeliveryState,
+  type Priority,
+  priorities,
+  waitingStates,
+} from "../domain/delivery.ts";
 import { unpackTraceContext } from "../domain/tracing/trace-context.ts";
 import type { LaneKey } from "../domain/webhook.ts";
 import { unpackRelayed } from "../features/gateway/relayed.ts";
@@ -9,6 +15,7 @@ import type {
   StoredDelivery,
   StoredEvent,
 } from "../ports/store/history.ts";
+import type { DeliveryFilter } from "../ports/store/search.ts";
 import { attemptNotesFromText } from "./attempt-notes.ts";
 import {
   categoryCodes,
@@ -103,7 +110,7 @@ export function attemptColumnsWith(number: string): string {
 }
 
 /** Rows of other tenants are treated as missing. */
-export function ownedBy<Row extends { readonly tenantId: string }>(
+export function ownedBy<Row extends { readonly tenantId: string | null }>(
   tenantId: string | null,
   row: Row | null | undefined,
 ): Row | null {
@@ -227,4 +234,20 @@ export function countedByState(
     states[state] = (states[state] ?? 0) + 1;
   }
   return { states, next: rows.length > limit ? (page.at(-1)?.[0] ?? null) : null };
+}
+
+/** Whether all results of a filter are dead letters. */
+export function asksForDeadLetters({ states }: Pick<DeliveryFilter, "states">): boolean {
+  return states?.length === 1 && states[0] === "exhausted";
+}
+
+/** Whether all results of a filter are waiting deliveries. */
+export function asksForWaiting({ states }: Pick<DeliveryFilter, "states">): boolean {
+  return states?.every((state) => waitingStates.some((waiting) => waiting === state)) === true;
+}
+
+/** One page of the lanes of a listing that was read one row beyond `limit`. */
+export function lanePageOf(refs: readonly number[], limit: number) {
+  const shown = refs.slice(0, limit);
+  return { shown, next: refs.length > limit ? String(shown.at(-1)) : null };
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createInbox } from "../../src/receiver/inbox/inbox.ts";
 import { createMemoryInboxStore } from "../../src/receiver/inbox/memory-store.ts";
-import type { ReceiverAnswer } from "../../src/receiver/handler-answer.ts";
+import type { ReceiverAnswer } from "../../src/receiver/answers.ts";
 import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";
 import { endpointWith } from "./endpoint.fixture.ts";
 

@@ -1,4 +1,4 @@
-import type { MessageHandler, ReceiverAnswer } from "../../src/receiver/handler-answer.ts";
+import type { MessageHandler, ReceiverAnswer } from "../../src/receiver/answers.ts";
 import type {
   DeduplicationOptions,
   ReceiverOptions,

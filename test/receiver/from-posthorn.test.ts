@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { openPosthorn } from "../../src/app/library.ts";
 import { nodeHttpListener } from "../../src/receiver/frameworks/node-http.ts";
-import type { MessageHandler } from "../../src/receiver/handler-answer.ts";
+import type { MessageHandler } from "../../src/receiver/answers.ts";
 import type { VerifiedMessage } from "../../src/receiver/message/message.ts";
 import { createReceiver, type Receiver } from "../../src/receiver/receiver.ts";
 import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { createInbox } from "../../src/receiver/inbox/inbox.ts";
 import { createMemoryInboxStore } from "../../src/receiver/inbox/memory-store.ts";
 import { receivedHeaders, type ReceivedMessage } from "../../src/receiver/message/message.ts";
-import type { ReceiverAnswer } from "../../src/receiver/handler-answer.ts";
+import type { ReceiverAnswer } from "../../src/receiver/answers.ts";
 import { standardWebhooks } from "../../src/receiver/verifiers.ts";
 import { unicodeText } from "../services/unicode-text.fixture.ts";
 import { webPaths, webUrls } from "../services/web-urls.fixture.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { StoreUnavailableError } from "../../ports/store.ts";
 import type { KeptStretch, MovedPart, MovedRow, MoveSource, MoveTarget } from "../../ports/store/moving.ts";
+import { StoreUnavailableError } from "../../ports/store.ts";
 import { storableDocument } from "../../store/column-values.ts";
 import { movedParts } from "../../store/moved-parts.ts";
 import { systemClock } from "../../system/clock.ts";
@@ -36,7 +36,7 @@ class MoveMismatchError extends Error {
 
   constructor(part: string, { number }: KeptStretch) {
     super(
-      `the rows of ${part} (range ${number}) read back from the target differ from the source;  ` +
+      `the rows of ${part} (range ${number}) read back from the target differ from the source; ` +
         "the move did not finish, and the source is unchanged",
     );
   }

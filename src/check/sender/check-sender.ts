@@ -12,7 +12,7 @@ import {
   eventOf,
   messageRules,
   retryRules,
-} from "./message-rules.ts";
+} from "./rules.ts";
 
 /** Target of the redirect; a correct sender never requests it. */
 const redirectTarget = "/posthorn-check-redirected";

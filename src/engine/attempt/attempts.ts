@@ -23,6 +23,65 @@ import { notSent } from "./attempt-record.ts";
 import type { Shortages } from "./own-faults.ts";
 import type { Settler } from "./settle.ts";
 
+/** A delivery in flight. Created by the dispatcher, settled by `Settler`, and returned to its listener. */
+export interface Flight {
+  readonly delivery: ClaimedDelivery;
+  readonly lane: Lane;
+  readonly endpoint: Endpoint;
+  readonly startedAt: number;
+  /** The webhook as it was when the attempt started. */
+  readonly webhook: Webhook;
+  /** The lease of the probe if the circuit is half open. */
+  readonly probe: number | null;
+  readonly place: Place;
+  /** The access token sent with the request; null if the webhook has no tokens. */
+  accessToken: string | null;
+}
+
+/** The resources that a request occupies until it ends. Managed by capacity.ts. */
+export interface Place {
+  readonly endpoint: Endpoint;
+  /** On the monotonic clock. */
+  readonly startedMs: number;
+  readonly bytes: number;
+  /** The request's share of the active requests. */
+  share: Share;
+  /** Null if hosts have no limit, or once the request counts as waiting. */
+  host: Host | null;
+  readonly isCautious: boolean;
+  /** Null while the request is active. */
+  waiting: WaitingSlot | null;
+  /** Whether the request has been in flight for more than five seconds. */
+  hasHung: boolean;
+}
+
+/**
+ * Receives the ends of flights. Implemented by the dispatcher, which created the flights and decides what to send next.
+ */
+export interface FlightListener {
+  /**
+   * The request has ended, and its request slot is free. Called before settling. `isResponse`: whether the receiver
+   * responded.
+   */
+  answered(flight: Flight, pace: Pace, isResponse: boolean): void;
+  /** The settlement is committed, or the lease was lost; `retryAt` is null if no attempt follows. */
+  settled(flight: Flight, retryAt: number | null): void;
+  /**
+   * The settlement was not written. The current lease owner decides how the delivery continues; without an owner, its
+   * lease expires.
+   */
+  lost(flight: Pick<Flight, "lane">): void;
+  /** A delivery was settled without a request. */
+  dropped(lane: Lane): void;
+  /**
+   * No request was sent, for a reason that does not concern the receiver. The delivery is released, and its endpoint
+   * pauses until the given time.
+   */
+  postponed(flight: Flight, until: number): void;
+  /** Called when requests can be sent again. */
+  schedulePump(): void;
+}
+
 /** The deliveries in flight, by delivery ID. */
 export class Flights {
   readonly #clock: Clock;
@@ -197,65 +256,6 @@ function buildRequest(
 
 function shortageIn({ shortage }: Pick<TransportResult, "shortage">): Pick<TransportResult, "shortage"> {
   return shortage === undefined ? {} : { shortage };
-}
-
-/** A delivery in flight. Created by the dispatcher, settled by `Settler`, and returned to its listener. */
-export interface Flight {
-  readonly delivery: ClaimedDelivery;
-  readonly lane: Lane;
-  readonly endpoint: Endpoint;
-  readonly startedAt: number;
-  /** The webhook as it was when the attempt started. */
-  readonly webhook: Webhook;
-  /** The lease of the probe if the circuit is half open. */
-  readonly probe: number | null;
-  readonly place: Place;
-  /** The access token sent with the request; null if the webhook has no tokens. */
-  accessToken: string | null;
-}
-
-/** The resources that a request occupies until it ends. Managed by capacity.ts. */
-export interface Place {
-  readonly endpoint: Endpoint;
-  /** On the monotonic clock. */
-  readonly startedMs: number;
-  readonly bytes: number;
-  /** The request's share of the active requests. */
-  share: Share;
-  /** Null if hosts have no limit, or once the request counts as waiting. */
-  host: Host | null;
-  readonly isCautious: boolean;
-  /** Null while the request is active. */
-  waiting: WaitingSlot | null;
-  /** Whether the request has been in flight for more than five seconds. */
-  hasHung: boolean;
-}
-
-/**
- * Receives the ends of flights. Implemented by the dispatcher, which created the flights and decides what to send next.
- */
-export interface FlightListener {
-  /**
-   * The request has ended, and its request slot is free. Called before settling. `isResponse`: whether the receiver
-   * responded.
-   */
-  answered(flight: Flight, pace: Pace, isResponse: boolean): void;
-  /** The settlement is committed, or the lease was lost; `retryAt` is null if no attempt follows. */
-  settled(flight: Flight, retryAt: number | null): void;
-  /**
-   * The settlement was not written. The current lease owner decides how the delivery continues; without an owner, its
-   * lease expires.
-   */
-  lost(flight: Pick<Flight, "lane">): void;
-  /** A delivery was settled without a request. */
-  dropped(lane: Lane): void;
-  /**
-   * No request was sent, for a reason that does not concern the receiver. The delivery is released, and its endpoint
-   * pauses until the given time.
-   */
-  postponed(flight: Flight, until: number): void;
-  /** Called when requests can be sent again. */
-  schedulePump(): void;
 }
 
 /** A request rebuilt from stored data. It contains no credentials. */

@@ -10,7 +10,7 @@ import {
 } from "../../features/notifications/operational-event.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
 import type { ExpiredDelivery } from "../../ports/store/upkeep.ts";
-import type { OperationalEvents } from "../endpoint/webhook-lifecycle.ts";
+import type { OperationalEvents } from "../endpoint/operational-events.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { EngineContext } from "../engine-options.ts";
 

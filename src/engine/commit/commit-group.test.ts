@@ -10,7 +10,7 @@ import type {
   WebhookRuntimeState,
 } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { OperationalEvents } from "../endpoint/webhook-lifecycle.ts";
+import { OperationalEvents } from "../endpoint/operational-events.ts";
 import { WaitingStates } from "./write-group.ts";
 import { CommitGroup } from "./commit-group.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";

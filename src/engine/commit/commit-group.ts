@@ -2,82 +2,32 @@ import { backoffMs } from "../../domain/retry-schedule.ts";
 import { errorOf, messageOf } from "../../domain/thrown.ts";
 import { Alarm, type Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
-import { type StoreTrouble, StoreUnavailableError } from "../../ports/store.ts";
 import type {
   CommitResult,
   DeliveryStore,
-  PublishCommand,
   PublishResult,
-  RequeueCommand,
   RequeueResult,
-  RetryCommand,
   RetryResult,
   SettlementResult,
 } from "../../ports/store/deliveries.ts";
+import { type StoreTrouble, StoreUnavailableError } from "../../ports/store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import {
+  composed,
   type CommitRiders,
   type Group,
+  type PendingPublish,
+  type PendingRequeue,
+  type PendingRetry,
   type PendingSettlement,
+  rowsOf,
+  SettlementPace,
+  singles,
   WaitingSettlements,
   type WaitingStates,
-  composed,
-  singles,
+  WaitingWrites,
+  type WriteSize,
 } from "./write-group.ts";
-
-/** How much a command adds to a transaction. */
-interface WriteSize {
-  /** Approximate number of rows: one for an event and one for each delivery. */
-  readonly rows: number;
-  /** Total size of the bodies. */
-  readonly bytes: number;
-}
-
-/**
- * Commands that wait for a transaction, in order of arrival. A transaction is limited by rows and bytes, not by
- * commands, because SQLite writes on the event loop and one event may have ten thousand deliveries.
- */
-class WaitingWrites<Command extends { readonly size: WriteSize }> {
-  readonly #commands: Command[] = [];
-  #rows = 0;
-
-  get length(): number {
-    return this.#commands.length;
-  }
-
-  /** Number of rows of all waiting commands. */
-  get rows(): number {
-    return this.#rows;
-  }
-
-  push(command: Command): void {
-    this.#commands.push(command);
-    this.#rows += command.size.rows;
-  }
-
-  /** Takes as many of the oldest commands as fit, but at least one, because a command is never split. */
-  take(room: WriteSize): Command[] {
-    let { rows, bytes } = room;
-    let count = 0;
-    for (const { size } of this.#commands) {
-      if (count > 0 && (size.rows > rows || size.bytes > bytes)) break;
-      rows -= size.rows;
-      bytes -= size.bytes;
-      count += 1;
-    }
-    this.#rows -= room.rows - rows;
-    return this.#commands.splice(0, count);
-  }
-
-  takeAll(): Command[] {
-    this.#rows = 0;
-    return this.#commands.splice(0);
-  }
-}
-
-function rowsOf(commands: readonly { readonly size: WriteSize }[]): number {
-  return commands.reduce((sum, { size }) => sum + size.rows, 0);
-}
 
 interface CommitGroupOptions {
   readonly store: DeliveryStore;
@@ -91,26 +41,6 @@ interface CommitGroupOptions {
   readonly recovered: () => void;
   readonly windowMs: number;
   readonly rowsMax: number;
-}
-
-export interface PendingPublish {
-  readonly size: WriteSize;
-  /**
-   * Composes the command. Called right before the transaction, so that waiting publishes do not hold drafts in memory.
-   */
-  readonly compose: () => PublishCommand;
-  /** Called once, right after the transaction, with the result or the error. */
-  readonly done: (result: PublishResult | Error) => void;
-}
-
-export interface PendingRequeue {
-  readonly command: RequeueCommand;
-  readonly done: (result: RequeueResult | Error) => void;
-}
-
-export interface PendingRetry {
-  readonly retry: RetryCommand;
-  readonly done: (result: RetryResult | Error) => void;
 }
 
 type Change = (PendingRequeue | PendingRetry) & { readonly size: WriteSize };
@@ -129,7 +59,7 @@ type Change = (PendingRequeue | PendingRetry) & { readonly size: WriteSize };
  *
  * How much: up to `rowsMax` rows, because a store may write on the event loop. The rest goes into the next
  * transaction, one turn of the loop later. While publishes also wait, requeues and retries get no more than half of
- * the rows.
+ * the rows. `SettlementPace` limits settlements.
  *
  * If the store cannot write, publishes, requeues and retries are rejected immediately, without any effect. Settlements
  * and webhook states describe requests that were already sent, so they are kept and written again with a growing
@@ -153,10 +83,7 @@ export class CommitGroup {
   #lastWriteAt = 0;
   #commitMs: number | null = null;
   #lastWrites = 0;
-  /** Maximum number of settlements in the next transaction. */
-  #settlementsMax = settlementsMin;
-  /** Duration of the last small group. */
-  #latencyMs = 0;
+  readonly #pace = new SettlementPace();
   #failures = 0;
   /** Error of the last write; null if it succeeded. */
   #obstacle: StoreUnavailableError | null = null;
@@ -352,12 +279,12 @@ export class CommitGroup {
     const requeues = changes.filter((change) => "command" in change);
     const retries = changes.filter((change) => "retry" in change);
     const { publishes, commands } = composed(callers);
-    const settlements = this.#settlements.take(this.#settlementsMax);
+    const settlements = this.#settlements.take(this.#pace.settlementsMax);
     const { waitingStates } = this.#options;
     // Most settlements of a burst change the state of their webhook.
-    const taken = waitingStates.take(this.#settlementsMax);
+    const taken = waitingStates.take(this.#pace.settlementsMax);
     const callersLeft = this.#publishes.length + this.#changes.length;
-    this.#cut = callersLeft + waitingStates.size > 0 || this.#settlements.length >= this.#settlementsMax;
+    this.#cut = callersLeft + waitingStates.size > 0 || this.#settlements.length >= this.#pace.settlementsMax;
     return {
       publishes,
       requeues,
@@ -459,14 +386,7 @@ export class CommitGroup {
     this.#lastWrites = writes;
     const durationMs = this.#lastWriteAt - startedAt;
     this.#commitMs = durationMs;
-    const rows = rowsOf(group.publishes) + changes + group.settlements.length;
-    if (rows <= fewRows) this.#latencyMs = durationMs;
-    else if (rows >= manyRows) {
-      // The latency may have been higher when it was measured.
-      const paceMs = durationMs - Math.min(this.#latencyMs, durationMs * 0.9);
-      const fitting = Math.floor((settlementMsMax * rows) / paceMs);
-      this.#settlementsMax = Math.max(settlementsMin, Math.min(fitting, settlementsMost));
-    }
+    this.#pace.measured(rowsOf(group.publishes) + changes + group.settlements.length, durationMs);
     this.#options.telemetry.metrics.commitWritten(writes, durationMs);
   }
 }
@@ -480,20 +400,6 @@ const largeGroupWrites = 32;
 const gatherMs = 4;
 /** Writing a megabyte of bodies takes a few milliseconds. */
 const bodyBytesMax = 4 * 1024 * 1024;
-/**
- * A publish waits for the running transaction and for its own. If hundreds of requests end at the same moment, for
- * example in a timeout, one transaction for all of their settlements would delay it by half a second on PostgreSQL. A
- * transaction therefore takes only the settlements that it can write in this time, based on the pace of the last large
- * group. The latency of a small group is subtracted, because every transaction has it.
- */
-const settlementMsMax = 25;
-/** Minimum number of settlements that a transaction may take; also the limit before the pace is known. */
-const settlementsMin = 64;
-const settlementsMost = 1_024;
-/** A group of up to this many rows shows the latency of the store, */
-const fewRows = 8;
-/** and a group of at least this many rows its pace. */
-const manyRows = 32;
 /** How long a transaction may run before callers waiting for the next one are refused. */
 const callerWaitMsMax = 5_000;
 /** Minimum and maximum pause between two attempts to write kept settlements. */

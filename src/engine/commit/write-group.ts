@@ -5,14 +5,92 @@ import type {
   CommitBatch,
   CommitResult,
   PublishCommand,
+  PublishResult,
+  RequeueCommand,
+  RequeueResult,
+  RetryCommand,
+  RetryResult,
   Settlement,
   SettlementResult,
   WebhookRuntimeState,
 } from "../../ports/store/deliveries.ts";
-import type { OperationalEvents } from "../endpoint/webhook-lifecycle.ts";
-import type { PendingPublish, PendingRequeue, PendingRetry } from "./commit-group.ts";
+import type { OperationalEvents } from "../endpoint/operational-events.ts";
 import type { CommitStatistics } from "./commit-statistics.ts";
 import type { ProblemWatch } from "./problem-watch.ts";
+
+/** How much a command adds to a transaction. */
+export interface WriteSize {
+  /** Approximate number of rows: one for an event and one for each delivery. */
+  readonly rows: number;
+  /** Total size of the bodies. */
+  readonly bytes: number;
+}
+
+/**
+ * Commands that wait for a transaction, in order of arrival. A transaction is limited by rows and bytes, not by
+ * commands, because SQLite writes on the event loop and one event may have ten thousand deliveries.
+ */
+export class WaitingWrites<Command extends { readonly size: WriteSize }> {
+  readonly #commands: Command[] = [];
+  #rows = 0;
+
+  get length(): number {
+    return this.#commands.length;
+  }
+
+  /** Number of rows of all waiting commands. */
+  get rows(): number {
+    return this.#rows;
+  }
+
+  push(command: Command): void {
+    this.#commands.push(command);
+    this.#rows += command.size.rows;
+  }
+
+  /** Takes as many of the oldest commands as fit, but at least one, because a command is never split. */
+  take(room: WriteSize): Command[] {
+    let { rows, bytes } = room;
+    let count = 0;
+    for (const { size } of this.#commands) {
+      if (count > 0 && (size.rows > rows || size.bytes > bytes)) break;
+      rows -= size.rows;
+      bytes -= size.bytes;
+      count += 1;
+    }
+    this.#rows -= room.rows - rows;
+    return this.#commands.splice(0, count);
+  }
+
+  takeAll(): Command[] {
+    this.#rows = 0;
+    return this.#commands.splice(0);
+  }
+}
+
+export function rowsOf(commands: readonly { readonly size: WriteSize }[]): number {
+  return commands.reduce((sum, { size }) => sum + size.rows, 0);
+}
+
+export interface PendingPublish {
+  readonly size: WriteSize;
+  /**
+   * Composes the command. Called right before the transaction, so that waiting publishes do not hold drafts in memory.
+   */
+  readonly compose: () => PublishCommand;
+  /** Called once, right after the transaction, with the result or the error. */
+  readonly done: (result: PublishResult | Error) => void;
+}
+
+export interface PendingRequeue {
+  readonly command: RequeueCommand;
+  readonly done: (result: RequeueResult | Error) => void;
+}
+
+export interface PendingRetry {
+  readonly retry: RetryCommand;
+  readonly done: (result: RetryResult | Error) => void;
+}
 
 export interface PendingSettlement {
   readonly settlement: Settlement;
@@ -90,6 +168,41 @@ export class WaitingSettlements {
 
 /** Number of settlements that justify a separate transaction. */
 const manySettlements = 32;
+
+/**
+ * How many settlements a transaction takes. A publish waits for the running transaction and for its own. If hundreds of
+ * requests end at the same moment, for example in a timeout, one transaction for all of their settlements would delay it
+ * by half a second on PostgreSQL. A transaction therefore takes only the settlements that it can write in 25 ms, based on
+ * the pace of the last large group. The latency of a small group is subtracted, because every transaction has it.
+ */
+export class SettlementPace {
+  #settlementsMax = settlementsMin;
+  #latencyMs = 0;
+
+  /** Maximum number of settlements in the next transaction. */
+  get settlementsMax(): number {
+    return this.#settlementsMax;
+  }
+
+  /** Records how long a transaction with this many rows took. */
+  measured(rows: number, durationMs: number): void {
+    if (rows <= fewRows) this.#latencyMs = durationMs;
+    if (rows < manyRows) return;
+    // The latency may have been higher when it was measured.
+    const writingMs = durationMs - Math.min(this.#latencyMs, durationMs * 0.9);
+    const fitting = Math.floor((settlementMsMax * rows) / writingMs);
+    this.#settlementsMax = Math.max(settlementsMin, Math.min(fitting, settlementsMost));
+  }
+}
+
+const settlementMsMax = 25;
+/** Also the limit before the pace is known. */
+const settlementsMin = 64;
+const settlementsMost = 1_024;
+/** A group of up to this many rows shows the latency of the store, */
+const fewRows = 8;
+/** and a group of at least this many rows its pace. */
+const manyRows = 32;
 
 /** The content of one transaction, with its callers. */
 export interface Group {

@@ -13,6 +13,30 @@ import {
   type TransportResult,
 } from "../../ports/transport.ts";
 
+/** An access token, or why there is none: one sentence without secrets that says what to fix. */
+export type AccessToken = { readonly kind: "token"; readonly accessToken: string } | FailedToken;
+
+interface FailedToken {
+  readonly kind: "failed";
+  readonly detail: string;
+  readonly shortage?: Shortage;
+}
+
+/** The access tokens of one webhook. Returns a valid token synchronously, so that an attempt does not wait. */
+export interface AccessTokens {
+  token(): AccessToken | Promise<AccessToken>;
+  /**
+   * Called when the receiver rejected this token with 401. Returns true if the delivery may be sent again immediately
+   * with a new token, which is allowed once per delivery (EDS-9.2.3-3).
+   */
+  rejected(accessToken: string, deliveryId: string): boolean;
+}
+
+/** An OAuth 2.0 client with its secret; kept in memory only. */
+export interface OAuth2Credentials extends OAuth2Client {
+  readonly clientSecret: string;
+}
+
 /** The validated response of a token endpoint. */
 type TokenAnswer =
   | { readonly kind: "granted"; readonly accessToken: string; readonly lifetimeMs: number }
@@ -219,30 +243,6 @@ function basic(clientId: string, clientSecret: string): string {
 
 function formEncoded(text: string): string {
   return new URLSearchParams({ "": text }).toString().slice(1);
-}
-
-/** An access token, or why there is none: one sentence without secrets that says what to fix. */
-export type AccessToken = { readonly kind: "token"; readonly accessToken: string } | FailedToken;
-
-interface FailedToken {
-  readonly kind: "failed";
-  readonly detail: string;
-  readonly shortage?: Shortage;
-}
-
-/** The access tokens of one webhook. Returns a valid token synchronously, so that an attempt does not wait. */
-export interface AccessTokens {
-  token(): AccessToken | Promise<AccessToken>;
-  /**
-   * Called when the receiver rejected this token with 401. Returns true if the delivery may be sent again immediately
-   * with a new token, which is allowed once per delivery (EDS-9.2.3-3).
-   */
-  rejected(accessToken: string, deliveryId: string): boolean;
-}
-
-/** An OAuth 2.0 client with its secret; kept in memory only. */
-export interface OAuth2Credentials extends OAuth2Client {
-  readonly clientSecret: string;
 }
 
 /**

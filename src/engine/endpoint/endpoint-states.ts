@@ -9,7 +9,7 @@ import type { EngineContext } from "../engine-options.ts";
 import type { Directory } from "./directory.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { OwnerNotes } from "./ownership.ts";
-import type { OperationalEvents } from "./webhook-lifecycle.ts";
+import type { OperationalEvents } from "./operational-events.ts";
 
 /** Tracks endpoint state that changed, until the next commit includes it. */
 export class EndpointStates {

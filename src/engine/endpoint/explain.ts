@@ -80,9 +80,8 @@ function waitOf(input: ExplainInput): Wait {
   const isProbing = gate?.waitingFor === "circuit_open" && gate.until === null;
   if (gate !== null && !(isProbing && dueAt > now) && (gate.until === null || gate.until > dueAt))
     return gate;
-  if (dueAt > now) return { waitingFor: delivery.retryAfterHolds ? "retry_after" : "schedule", until: dueAt };
-  const order = report === null ? orderWait(input, endpoint) : reportedOrderWait(input, report);
-  return order ?? rateWait(endpoint, now) ?? { waitingFor: "capacity", until: null };
+  if (dueAt > now) return scheduleWait(delivery);
+  return orderWait(input, endpoint) ?? rateWait(endpoint, now) ?? { waitingFor: "capacity", until: null };
 }
 
 /** The main reason, followed by all other reasons in the same fixed order. */
@@ -90,11 +89,10 @@ function waitsOf(input: ExplainInput, first: Wait): readonly Wait[] {
   const { delivery, endpoint, now } = input;
   if (endpoint === undefined || first.waitingFor === "in_flight") return [first];
   const { dueAt } = delivery.progress;
-  const schedule: Wait = { waitingFor: delivery.retryAfterHolds ? "retry_after" : "schedule", until: dueAt };
   const rest = [
     ...closedGates(endpoint, now),
-    dueAt > now ? schedule : null,
-    endpoint.report === null ? orderWait(input, endpoint) : reportedOrderWait(input, endpoint.report),
+    dueAt > now ? scheduleWait(delivery) : null,
+    orderWait(input, endpoint),
     rateWait(endpoint, now),
   ].filter((wait) => wait !== null);
   return [first, ...rest.filter(({ waitingFor }) => waitingFor !== first.waitingFor)];
@@ -159,7 +157,17 @@ function rateWait(endpoint: Endpoint, now: number): Wait | null {
   return closedByRate(endpoint, now) ?? (until > now ? { waitingFor: "tenant_rate_limit", until } : null);
 }
 
-/** Like `orderWait`, for an endpoint that another process owns. A head that is already due is in flight or was sent. */
+function scheduleWait({ retryAfterHolds, progress }: ExplainInput["delivery"]): Wait {
+  return { waitingFor: retryAfterHolds ? "retry_after" : "schedule", until: progress.dueAt };
+}
+
+/** In an ordered lane, all deliveries except the head wait for the head. */
+function orderWait(input: ExplainInput, endpoint: Endpoint): Wait | null {
+  const { report } = endpoint;
+  return report === null ? ownOrderWait(input, endpoint) : reportedOrderWait(input, report);
+}
+
+/** Like `ownOrderWait`, for an endpoint that another process owns. A head that is already due is in flight or was sent. */
 function reportedOrderWait({ delivery, now }: ExplainInput, { heads }: EndpointReport): Wait | null {
   const head = heads.find(([id]) => id === laneId(delivery.lane));
   if (head === undefined) return null;
@@ -167,8 +175,7 @@ function reportedOrderWait({ delivery, now }: ExplainInput, { heads }: EndpointR
   return { waitingFor: "order", until: wakeAt !== null && wakeAt > now ? wakeAt : null };
 }
 
-/** In an ordered lane, all deliveries except the head wait for the head. */
-function orderWait(input: ExplainInput, endpoint: Endpoint): Wait | null {
+function ownOrderWait(input: ExplainInput, endpoint: Endpoint): Wait | null {
   // The state in memory is from an earlier ownership and outdated.
   if (!endpoint.owned && endpoint.ownerEpoch === null) return null;
   const lane = endpoint.lanes.get(laneId(input.delivery.lane));

@@ -1,11 +1,7 @@
 import { judgeUrl } from "../../domain/egress/url-policy.ts";
 import type { HealthDecision } from "../../domain/endpoint-health.ts";
 import { changedAt, type Webhook } from "../../domain/webhook.ts";
-import {
-  instant,
-  type OperationalEvent,
-  webhookEvent,
-} from "../../features/notifications/operational-event.ts";
+import { instant, webhookEvent } from "../../features/notifications/operational-event.ts";
 import { withoutAccessToken } from "../credentials/secret-mask.ts";
 import type { EngineOptions } from "../engine-options.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -163,47 +159,4 @@ function isSameOrigin(url: string, before: string): boolean {
 function isSameOwner(hostname: string, before: string): boolean {
   const known = new URL(before).hostname;
   return hostname === known || hostname.endsWith(`.${known}`);
-}
-
-/** Keys that were sent recently. An endpoint that fails a thousand times an hour produces the same key each time. */
-const rememberedMax = 10_000;
-
-/** Operational events of the engine, until the next transaction includes them. */
-export class OperationalEvents {
-  readonly #touch: () => void;
-  readonly #stored: () => void;
-  readonly #told = new Set<string>();
-  #waiting: OperationalEvent[] = [];
-
-  /** `touch` is called when there are events to write, and `stored` when they are written and may be published. */
-  constructor(touch: () => void, stored: () => void) {
-    this.#touch = touch;
-    this.#stored = stored;
-  }
-
-  /** Adds an event, unless one with the same key was recently added. */
-  tell(event: OperationalEvent): void {
-    if (this.#told.has(event.key)) return;
-    if (this.#told.size >= rememberedMax) this.#told.clear();
-    this.#told.add(event.key);
-    this.#waiting.push(event);
-    this.#touch();
-  }
-
-  /** Takes the events for the next transaction. */
-  take(): readonly OperationalEvent[] {
-    if (this.#waiting.length === 0) return [];
-    const taken = this.#waiting;
-    this.#waiting = [];
-    return taken;
-  }
-
-  /** Puts back the events of a transaction that was not written. */
-  putBack(events: readonly OperationalEvent[]): void {
-    this.#waiting = [...events, ...this.#waiting];
-  }
-
-  written(events: readonly OperationalEvent[]): void {
-    if (events.length > 0) this.#stored();
-  }
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { PublishCommand } from "../../ports/store/deliveries.ts";
-import type { PendingPublish } from "../commit/commit-group.ts";
+import type { PendingPublish } from "../commit/write-group.ts";
 import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
 import { type ForwardedAttempt, ForwardRecord } from "./forwarder.ts";
 

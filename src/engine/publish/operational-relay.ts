@@ -12,7 +12,7 @@ import type { NewNotification, NotificationQueue } from "../../ports/store/notif
 import type { Directory } from "../endpoint/directory.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { Ownership } from "../endpoint/ownership.ts";
-import { OperationalEvents } from "../endpoint/webhook-lifecycle.ts";
+import { OperationalEvents } from "../endpoint/operational-events.ts";
 import type { EngineOptions } from "../engine-options.ts";
 import type { Publisher } from "./publish.ts";
 

@@ -4,21 +4,27 @@ import { type Clock, Loop } from "../../ports/clock.ts";
 import type { AlertStore } from "../../ports/store/alerts.ts";
 import type { NotificationQueue } from "../../ports/store/notifications.ts";
 import type { Logger } from "../../ports/telemetry.ts";
+import type { MessageName, Wording } from "../notifications/messages.ts";
 import type {
   NotificationContent,
   NotificationLanguage,
   NotificationSeverity,
 } from "../notifications/notification.ts";
-import type { MessageName, Wording } from "../notifications/messages.ts";
 import type { NotificationDesk } from "../notifications/notification-desk.ts";
 import { instant, type OperationalEvent, operatorTenantId } from "../notifications/operational-event.ts";
-import { type AlertObservation, type AlertRecord, type AlertRule, alertKey, nextRecord } from "./alert.ts";
+import {
+  type AlertObservation,
+  type AlertRecord,
+  type AlertRule,
+  alertKey,
+  alertSeverities,
+  nextRecord,
+} from "./alert.ts";
 import { AlertReadings } from "./alert-readings.ts";
 import { type AlertMessage, allRules, dueMessages, inhibitorOf } from "./default-rules.ts";
 import { type AlertSources, observe, roundMs } from "./observations.ts";
 
 const linesMax = 20;
-const severities: readonly NotificationSeverity[] = ["info", "warning", "critical"];
 
 /** One notification for all alerts of a group. */
 export function alertContent(
@@ -64,7 +70,9 @@ function titleOf(
 }
 
 function worstOf(alerts: readonly AlertRecord[]): NotificationSeverity {
-  return severities.findLast((severity) => alerts.some((alert) => alert.severity === severity)) ?? "info";
+  return (
+    alertSeverities.findLast((severity) => alerts.some((alert) => alert.severity === severity)) ?? "info"
+  );
 }
 
 /** Converts alert messages to operational events, one for each alert that fired or resolved. */

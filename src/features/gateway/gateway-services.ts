@@ -6,7 +6,7 @@
 import type { TraceStep, Verdict } from "../../domain/filter.ts";
 import type { ClientCertificateSeen } from "../../domain/http/client-certificate.ts";
 import type { ReceivedRequest, RequestFilter, RequestPlace } from "../../ports/store/gateway.ts";
-import { problemAnswer } from "../../receiver/handler-answer.ts";
+import { problemAnswer } from "../../receiver/answers.ts";
 import { ReceiverError, type ReceiverErrorCode } from "../../receiver/receiver-error.ts";
 import type { SearchPageRequest } from "../searched-pages.ts";
 import type { Connections } from "./connection-service.ts";

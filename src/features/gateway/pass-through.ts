@@ -6,7 +6,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { AnswerClaim, AnswerOutcome, ForwardNote, GatewayStore } from "../../ports/store/gateway.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { responseBodyBytesMaxAllowed } from "../../ports/transport.ts";
-import { deserializeStored, serializeStored, type StoredAnswer } from "../../receiver/handler-answer.ts";
+import { deserializeStored, serializeStored, type StoredAnswer } from "../../receiver/answers.ts";
 import { ReceiverError } from "../../receiver/receiver-error.ts";
 import type { Delivered } from "./deliverer.ts";
 import { type InboundAnswer, hopProblem, refusal } from "./gateway-services.ts";

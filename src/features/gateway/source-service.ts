@@ -12,28 +12,28 @@ import {
 import type { SourceVerifier } from "../../receiver/configured/source-verifier.ts";
 import { defaultOf } from "../../resources/field.ts";
 import {
+  type SourceInput,
+  type SourceRotateInput,
   sourceAcknowledgeFields,
   sourceFields,
-  type SourceInput,
   sourceRotateFields,
-  type SourceRotateInput,
 } from "../../resources/source.ts";
 import { mergeRateLimit, ProblemList, readFields, validFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
-import { isVisible, resolveTenant, tenantFilter } from "../visibility.ts";
 import type { Scope } from "../services.ts";
 import type { TenantDirectory } from "../tenants/tenant-service.ts";
-import { isForwardable, recentRequestsMax } from "./relayed.ts";
+import { isVisible, resolveTenant, tenantFilter } from "../visibility.ts";
 import type { GatewayDirectory, VerificationBox } from "./gateway-directory.ts";
 import type { RecentRequests, ServiceDescription, SourceView, SourceWithPath } from "./gateway-services.ts";
+import { isForwardable, recentRequestsMax } from "./relayed.ts";
 import type { RequestLog } from "./request-log.ts";
 import {
   type EventTypeSource,
   type GatewayMode,
+  isPossibleOverride,
   type Source,
   type SourceToken,
   type StatusOverrides,
-  isPossibleOverride,
   sourceDefaults,
 } from "./source.ts";
 
@@ -341,9 +341,7 @@ export class Sources {
 
   /** Records the acknowledgement of the service description. `by` names the caller. */
   async acknowledge(scope: Scope, id: string, version: string, by: string): Promise<SourceView> {
-    const problems = new ProblemList();
-    readFields(sourceAcknowledgeFields, { version }, problems);
-    problems.throwIfAny("the acknowledgement");
+    validFields(sourceAcknowledgeFields, { version }, "the acknowledgement");
     return this.#change(scope, id, (before) => {
       const { description, clock } = this.#options;
       if (version !== description.version)

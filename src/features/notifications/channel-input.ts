@@ -3,7 +3,7 @@ import { judgeUrl, type UrlRules } from "../../domain/egress/url-policy.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import type { StoredChannel } from "../../ports/store/notifications.ts";
 import { type ChannelInput, channelSetFields } from "../../resources/notification.ts";
-import { ProblemList, readFields } from "../input.ts";
+import { ProblemList, validFields } from "../input.ts";
 import { isTimeZone } from "./due.ts";
 import type { ChannelKind, NotificationChannel } from "./notification.ts";
 
@@ -65,10 +65,8 @@ export function readChannels(
   before: readonly StoredChannel[],
   rules: ChannelRules,
 ): readonly ChannelInput[] {
+  const { channels } = validFields(channelSetFields, { channels: given }, "the set of channels");
   const problems = new ProblemList();
-  const read = readFields(channelSetFields, { channels: given }, problems);
-  problems.throwIfAny("the set of channels");
-  const { channels } = read;
   for (const [index, input] of channels.entries()) {
     const known = before.find(({ channel }) => channel.id === input.id)?.channel;
     for (const [field, message] of [
@@ -96,9 +94,10 @@ function* identityProblems(
 }
 
 /** The field with the destination, by kind; `url` for all others. */
-const targets = { email: "address", pagerduty: "integrationKey" } as const satisfies Partial<
-  Record<ChannelKind, keyof ChannelInput>
->;
+const targets: Readonly<Partial<Record<ChannelKind, "address" | "integrationKey">>> = {
+  email: "address",
+  pagerduty: "integrationKey",
+};
 const apiNames = { address: "address", url: "url", integrationKey: "integration_key" } as const;
 
 function* targetProblems(
@@ -111,7 +110,7 @@ function* targetProblems(
     yield ["kind", "email requires a mail server: set POSTHORN_SMTP_URL and POSTHORN_MAIL_FROM"];
   else if (kind === "email" && !rules.canConfirm)
     yield ["kind", "email requires links that recipients can open: set POSTHORN_PUBLIC_URL"];
-  const target = kind === "email" || kind === "pagerduty" ? targets[kind] : "url";
+  const target = targets[kind] ?? "url";
   const isKept = known !== undefined && target !== "address";
   if (input[target] === undefined && !isKept) yield [apiNames[target], `is required for ${kind}`];
   for (const name of ["address", "url", "integrationKey"] as const)

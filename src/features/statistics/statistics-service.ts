@@ -22,24 +22,24 @@ import {
   groupsOfAttempts,
   statisticsSeriesMax,
 } from "../../resources/statistics.ts";
-import { isVisible, seenWebhooks, tenantFilter } from "../visibility.ts";
 import { judgeFilters } from "../searched-pages.ts";
 import type { Scope } from "../services.ts";
+import { isVisible, seenWebhooks, tenantFilter } from "../visibility.ts";
 import {
-  type GaugePoint,
-  type Measures,
-  type Series,
-  type TimeAxis,
   attemptsOf,
   deliveryMeasuresDefault,
   failureRateOf,
+  type GaugePoint,
   gaugePoints,
   gaugeStep,
+  type Measures,
   measured,
   pointSeconds,
+  type Series,
   seriesOf,
   spanMsDefault,
   splitSeries,
+  type TimeAxis,
   timeAxis,
 } from "./series.ts";
 import { LastDayCounts, lastDayFrom, type Span, StatisticsReader, tooMuch } from "./statistics-reader.ts";
@@ -257,15 +257,11 @@ export class Statistics {
   ): Promise<StatisticsView> {
     const now = this.#options.clock.now();
     const to = query.to ?? now;
-    const { step, timeZone } = query;
-    const axis = timeAxis({
-      to,
-      from: query.from ?? to - spanMsDefault(step ?? "auto"),
-      step: step ?? "auto",
-      timeZone: timeZone ?? "UTC",
-    });
-    const hoursMs =
-      timeZone === null || timeZone === undefined || timeZone === "UTC" ? 2 * stepMs.day : this.#hoursMs();
+    const step = query.step ?? "auto";
+    const timeZone = query.timeZone ?? "UTC";
+    const axis = timeAxis({ to, from: query.from ?? to - spanMsDefault(step), step, timeZone });
+    // How long hour buckets are kept, minus a margin.
+    const hoursMs = timeZone === "UTC" ? 2 * stepMs.day : this.#options.keptMs.hour - stepMs.day;
     const finest = ({ "1m": "minute", "5m": "minute", "1h": "hour", "1d": "day" } as const)[axis.step];
     const rows = await this.#rows(kind, { whose, axis, finest, now, hoursMs });
     const whole = seriesOf(rows, axis, keyOf(groupBy));
@@ -281,11 +277,6 @@ export class Statistics {
     };
   }
 
-  /** How long hour buckets are kept, minus a margin. */
-  #hoursMs(): number {
-    return this.#options.keptMs.hour - stepMs.day;
-  }
-
   async #rows(
     kind: FactKind,
     of: {
@@ -293,10 +284,10 @@ export class Statistics {
       readonly axis: TimeAxis;
       readonly finest: StatisticsStep;
       readonly now: number;
-      readonly hoursMs?: number;
+      readonly hoursMs: number;
     },
   ): Promise<readonly StatisticsRow[]> {
-    const { whose, axis, finest, now, hoursMs = stepMs.day } = of;
+    const { whose, axis, finest, now, hoursMs } = of;
     const progress = await this.#reader.progress();
     const rows: StatisticsRow[] = [];
     const span = { from: axis.starts[0] ?? 0, to: axis.end, finest, hoursMs };

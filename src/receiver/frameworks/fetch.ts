@@ -1,5 +1,5 @@
 import { readBody, type ReadBody } from "../message/read-body.ts";
-import type { ReceiverAnswer } from "../handler-answer.ts";
+import type { ReceiverAnswer } from "../answers.ts";
 import type { Receiver } from "../receiver.ts";
 import { alreadyParsed, ReceiverError } from "../receiver-error.ts";
 

@@ -1,6 +1,6 @@
 import { readBody } from "../message/read-body.ts";
 import { receivedHeaders } from "../message/message.ts";
-import type { ReceiverAnswer } from "../handler-answer.ts";
+import type { ReceiverAnswer } from "../answers.ts";
 import { ReceiverError } from "../receiver-error.ts";
 import type { Receiver } from "../receiver.ts";
 

@@ -1,5 +1,5 @@
 import { backoffMs } from "../../domain/retry-schedule.ts";
-import { type MessageHandler, runHandler } from "../handler-answer.ts";
+import { type MessageHandler, runHandler } from "../answers.ts";
 import { endpointOf, storeKey } from "../message/message-key.ts";
 import {
   type MessageFacts,

@@ -15,10 +15,10 @@ import { andThen, type ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier, ReceivedMessage, Verification } from "../message/message.ts";
 import { type Claim, createClaimVerifier, hmacProof } from "./claim-verifier.ts";
 import {
-  publicUrlOf,
   type PublicUrlOptions,
-  secretBytes,
+  publicUrlOf,
   type SecretOptions,
+  secretBytes,
   type UnsignedIdOptions,
 } from "./options.ts";
 import {
@@ -27,8 +27,8 @@ import {
   hexBytes,
   isRejected,
   messageIdFrom,
-  rejected,
   type Rejected,
+  rejected,
   textOf,
   utf8,
 } from "./reading.ts";
@@ -82,7 +82,7 @@ function twilioClaim(
   if (isRejected(header)) return header;
   const signature = base64Bytes(header, signatureBytes);
   if (signature === null) return rejected("malformed_header", "X-Twilio-Signature is not 20 bytes in base64");
-  const query = queryOf(message);
+  const query = rawQueryOf(message);
   if (query.length > queryLengthMax) return rejected("malformed_header", "the query is too long");
   const own = parametersIn(query.slice(1)).filter((parameter) => !parameter.startsWith(bodyDigestStart));
   if (own.join("&") !== expected.join("&"))
@@ -101,7 +101,7 @@ function parametersIn(query: string): readonly string[] {
 }
 
 /** Includes the question mark; empty if there is none. */
-function queryOf({ url }: ReceivedMessage): string {
+function rawQueryOf({ url }: ReceivedMessage): string {
   const start = url.indexOf("?");
   const end = url.indexOf("#");
   return start < 0 ? "" : url.slice(start, end < start ? undefined : end);
@@ -127,7 +127,7 @@ function parametersOf(message: ReceivedMessage): string | Rejected {
 
 /** Null if the query has no digest. */
 function bodyDigestOf(message: ReceivedMessage): string | null {
-  const query = queryOf(message);
+  const query = rawQueryOf(message);
   if (query.length > queryLengthMax) return null;
   return new URLSearchParams(query).get("bodySHA256");
 }

@@ -1,5 +1,4 @@
 import type { AlertMute, AlertRecord } from "../../features/alerts/alert.ts";
-import type { Page } from "../../ports/store.ts";
 import type {
   AlertChange,
   AlertQuery,
@@ -9,7 +8,9 @@ import type {
 } from "../../ports/store/alerts.ts";
 import type { AuditEntry } from "../../ports/store/audit.ts";
 import type { StepResult } from "../../ports/store/upkeep.ts";
-import { type PlacedDocument, type Sql, pageOf, tenantColumn } from "./sql.ts";
+import type { Page } from "../../ports/store.ts";
+import { ownedBy } from "../history-rows.ts";
+import { type PlacedDocument, pageOf, type Sql, tenantColumn } from "./sql.ts";
 import { batch, sql } from "./statement.ts";
 
 const rules = sql<DocumentRow>("SELECT document FROM posthorn.alert_rules ORDER BY tenant, name");
@@ -90,8 +91,7 @@ export class Alerts implements AlertStore {
 
   async get(tenantId: string | null, id: string): Promise<AlertRecord | null> {
     const [row] = await this.#sql.read(byId(id));
-    const alert = row === undefined ? null : toAlert(row[0]);
-    return alert === null || (tenantId !== null && alert.tenantId !== tenantId) ? null : alert;
+    return ownedBy(tenantId, row === undefined ? null : toAlert(row[0]));
   }
 
   async list({ tenantId, states, rule, page }: AlertQuery): Promise<Page<AlertRecord>> {

@@ -1,4 +1,3 @@
-import type { Page } from "../../ports/store.ts";
 import type { AuditEntry } from "../../ports/store/audit.ts";
 import {
   type BatchOperation,
@@ -6,6 +5,8 @@ import {
   type OperationQuery,
   type OperationStore,
 } from "../../ports/store/operations.ts";
+import type { Page } from "../../ports/store.ts";
+import { ownedBy } from "../history-rows.ts";
 import type { Sql } from "./sql.ts";
 import { sql } from "./statement.ts";
 
@@ -50,8 +51,7 @@ export class Operations implements OperationStore {
   /** Operations of other tenants are hidden from a tenant. */
   async get(tenantId: string | null, id: string): Promise<BatchOperation | null> {
     const [row] = await this.#sql.read(byId(id));
-    if (row === undefined || (tenantId !== null && tenantId !== row[0])) return null;
-    return toOperation(row);
+    return ownedBy(tenantId, row === undefined ? null : toOperation(row));
   }
 
   async list({ tenantId, page: { before, limit, offset } }: OperationQuery): Promise<Page<BatchOperation>> {

@@ -100,7 +100,7 @@ export class StatisticsDocuments {
   readonly #sql: Sql;
   /** Position within the bucket that is being rolled up. */
   #place: RollUpPlace = rollUpStart;
-  #kind: FactKind = "delivery";
+  #kind: FactKind = factKinds[0];
 
   constructor(maintenance: Sql) {
     this.#sql = maintenance;
@@ -149,7 +149,7 @@ export class StatisticsDocuments {
     });
     if (added === null) return { changed: 0, more: false };
     this.#place = added.next ?? rollUpStart;
-    if (added.next === null) this.#kind = isLast ? "delivery" : "event";
+    if (added.next === null) this.#kind = factKinds[factKinds.indexOf(kind) + 1] ?? factKinds[0];
     return { changed: added.rows, more: true };
   }
 

@@ -6,12 +6,12 @@ import {
   type LibraryDeliveries,
   type LibraryEvents,
   type LibraryEventTypes,
-  libraryOf,
   type LibraryProblems,
   type LibraryWebhooks,
+  libraryOf,
 } from "../../../src/app/library-calls.ts";
 import type { RunningPosthorn } from "../../../src/app/posthorn.ts";
-import { ProblemList, readFields } from "../../../src/features/input.ts";
+import { validFields } from "../../../src/features/input.ts";
 import {
   circuitActionFields,
   deliveryRetryFields,
@@ -25,8 +25,10 @@ import {
   urlCheckFields,
 } from "../../../src/resources/actions.ts";
 import { alertRuleFields } from "../../../src/resources/alert.ts";
+import { apiKeyFields } from "../../../src/resources/api-key.ts";
 import { problemChangeFields } from "../../../src/resources/delivery-problem.ts";
 import { eventFields } from "../../../src/resources/event-input.ts";
+import { eventTypeFields } from "../../../src/resources/event-type.ts";
 import {
   cancelDeliveriesFields,
   discardFields,
@@ -37,8 +39,6 @@ import {
   portalSessionFields,
   portalSettingsFields,
 } from "../../../src/resources/portal.ts";
-import { apiKeyFields } from "../../../src/resources/api-key.ts";
-import { eventTypeFields } from "../../../src/resources/event-type.ts";
 import { tenantFields } from "../../../src/resources/tenant.ts";
 import { webhookFields } from "../../../src/resources/webhook.ts";
 import { refusingPath } from "../../scenarios/api/agreeable-transport.fixture.ts";
@@ -84,9 +84,7 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       method: "POST",
       path: fixed("/v1/webhooks/check-url"),
       call: async (input) => {
-        const problems = new ProblemList();
-        const { url } = readFields(urlCheckFields, input, problems);
-        problems.throwIfAny("the URL");
+        const { url } = validFields(urlCheckFields, input, "the URL");
         return services.urlChecks.check(admin, url);
       },
       always: { url: "https://example.com/" },

@@ -8,7 +8,7 @@ import type { Flight } from "../../../src/engine/attempt/attempts.ts";
 import { ManualClock } from "../../../src/engine/manual-clock.fixture.ts";
 import { CommitGroup } from "../../../src/engine/commit/commit-group.ts";
 import { ProblemWatch } from "../../../src/engine/commit/problem-watch.ts";
-import { OperationalEvents } from "../../../src/engine/endpoint/webhook-lifecycle.ts";
+import { OperationalEvents } from "../../../src/engine/endpoint/operational-events.ts";
 import { CommitRiders, WaitingStates } from "../../../src/engine/commit/write-group.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import type { ClaimedDelivery } from "../../../src/ports/store/deliveries.ts";

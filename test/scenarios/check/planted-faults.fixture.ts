@@ -1,7 +1,7 @@
 /** Receivers with a single mistake, and the rules that must detect it. */
 import type { ReceiverUnderCheck } from "../../../src/check/receiver/messages.ts";
 import { contentDigest } from "../../../src/domain/signing/http-signatures.ts";
-import type { ReceiverAnswer } from "../../../src/receiver/handler-answer.ts";
+import type { ReceiverAnswer } from "../../../src/receiver/answers.ts";
 import type { ReceiverOptions } from "../../../src/receiver/receiver-options.ts";
 import { answerWith, type Arrival, type Fault } from "./sloppy-receiver.fixture.ts";
 

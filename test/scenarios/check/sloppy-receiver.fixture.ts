@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { receivedHeaders } from "../../../src/receiver/message/message.ts";
-import type { ReceiverAnswer } from "../../../src/receiver/handler-answer.ts";
+import type { ReceiverAnswer } from "../../../src/receiver/answers.ts";
 import type { ReceiverOptions } from "../../../src/receiver/receiver-options.ts";
 import type { Receiver } from "../../../src/receiver/receiver.ts";
 import { kitReceiver } from "./kit-receiver.fixture.ts";

@@ -18,20 +18,21 @@ import type {
 import { factsOf, type StatisticsBatch } from "../../../ports/store/statistics.ts";
 import { attemptedOf, withPassedOn } from "../../attempt-notes.ts";
 import { tierSpan } from "../../column-values.ts";
-import { keepAnswers, writeRequests } from "../documents/gateway.ts";
 import { eventCalls } from "../../documents/operational-events.ts";
+import { lanePageOf } from "../../history-rows.ts";
+import { keepAnswers, writeRequests } from "../documents/gateway.ts";
 import { writeProblems } from "../documents/problems.ts";
 import { type Counting, stringsOfStatistics, writeStatistics } from "../documents/statistics-sql.ts";
-import { numbers, runCalls } from "../driver/sql.ts";
 import type { Transaction } from "../driver/database.ts";
+import { numbers, runCalls } from "../driver/sql.ts";
 import type { StoreState } from "../state.ts";
 import { Claimer } from "./claim.ts";
 import { DeliveryRows } from "./event-rows.ts";
-import { PublishBatch, areNew, fanOut, keepParts } from "./publish.ts";
 import { endByHand } from "./hand-endings.ts";
-import { deadLetterKind, Deltas, lanesFound } from "./lane-counters.ts";
+import { Deltas, deadLetterKind, lanesFound } from "./lane-counters.ts";
 import { LostLeases } from "./lost-leases.ts";
 import { drawNumbers, relativeNumbers } from "./positions.ts";
+import { areNew, fanOut, keepParts, PublishBatch } from "./publish.ts";
 import { RequeueBatch, RetryBatch } from "./retry.ts";
 import {
   type SettleBatch,
@@ -163,9 +164,11 @@ export class PostgresDeliveries implements DeliveryStore {
        SELECT lane FROM found WHERE lane IS NOT NULL LIMIT $2`,
       [Number(after ?? 0), limit + 1],
     );
-    const shown = rows.slice(0, limit).map(([lane]) => lane);
+    const { shown, next } = lanePageOf(
+      rows.map(([lane]) => lane),
+      limit,
+    );
     await lanes.load(shown);
-    const next = rows.length > limit ? String(shown.at(-1) ?? after ?? 0) : null;
     return { lanes: shown.map((ref) => lanes.byRef(ref).key), next };
   }
 

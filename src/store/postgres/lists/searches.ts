@@ -1,4 +1,3 @@
-import { waitingStates } from "../../../domain/delivery.ts";
 import { unlimitedBudget } from "../../../ports/clock.ts";
 import type { EventSummary, StoredDelivery } from "../../../ports/store/history.ts";
 import {
@@ -10,6 +9,7 @@ import {
 } from "../../../ports/store/search.ts";
 import { isStoredId } from "../../column-values.ts";
 import type { DeliveryRow, EventRow } from "../../history-rows.ts";
+import { asksForDeadLetters, asksForWaiting } from "../../history-rows.ts";
 import type { Transactor } from "../driver/database.ts";
 import { searchBounds } from "../driver/server.ts";
 import { numbers } from "../driver/sql.ts";
@@ -262,12 +262,11 @@ interface Owner {
 }
 
 /** The smallest scope that contains all results and can be read in order. */
-function scopeOf({ states }: DeliveryFilter, { tenant, webhooks, events }: Owner): Scope {
+function scopeOf(filter: DeliveryFilter, { tenant, webhooks, events }: Owner): Scope {
   if (events !== null) return { kind: "of", column: "event", owners: events };
-  if (states?.length === 1 && states[0] === "exhausted") return { kind: "dead_letters", tenant };
+  if (asksForDeadLetters(filter)) return { kind: "dead_letters", tenant };
   if (webhooks !== null) return { kind: "of", column: "webhook", owners: webhooks };
-  const isWaiting = states?.every((state) => waitingStates.some((waiting) => waiting === state));
-  if (isWaiting === true) return { kind: "waiting" };
+  if (asksForWaiting(filter)) return { kind: "waiting" };
   return tenant === null ? { kind: "everything" } : { kind: "of", column: "tenant", owners: [tenant] };
 }
 

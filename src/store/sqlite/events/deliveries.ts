@@ -24,6 +24,7 @@ import { attemptedOf, withPassedOn } from "../../attempt-notes.ts";
 import { endingSql, exhausted, tierSpan, waitingMax } from "../../column-values.ts";
 import { eventCalls } from "../../documents/operational-events.ts";
 import { historyCalls } from "../../documents/webhooks.ts";
+import { lanePageOf } from "../../history-rows.ts";
 import type { EndedDeliveries } from "../../statistics-rows.ts";
 import type { GatewayAnswers, GatewayRequestRows } from "../documents/gateway-log.ts";
 import type { ProblemWriter } from "../documents/problems.ts";
@@ -166,9 +167,7 @@ export class SqliteDeliveries implements DeliveryStore {
   async lanesWithWork(after: string | null, limit: number): Promise<LanePage> {
     const { connection, lanes } = this.#state;
     return connection.read(() => {
-      const refs = this.#lanesAfter(Number(after ?? 0), limit + 1);
-      const shown = refs.slice(0, limit);
-      const next = refs.length > limit ? String(shown.at(-1) ?? after ?? 0) : null;
+      const { shown, next } = lanePageOf(this.#lanesAfter(Number(after ?? 0), limit + 1), limit);
       return { lanes: shown.map((ref) => lanes.key(ref)), next };
     });
   }

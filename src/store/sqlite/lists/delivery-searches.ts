@@ -1,5 +1,4 @@
 import type { StatementSync } from "node:sqlite";
-import { waitingStates } from "../../../domain/delivery.ts";
 import { unlimitedBudget } from "../../../ports/clock.ts";
 import type { EventSummary, StoredDelivery } from "../../../ports/store/history.ts";
 import {
@@ -10,16 +9,16 @@ import {
   waitingLookedMax,
 } from "../../../ports/store/search.ts";
 import { waitingMax } from "../../column-values.ts";
+import { asksForDeadLetters, asksForWaiting } from "../../history-rows.ts";
 import type { StatementCache } from "../driver/connection.ts";
 import type { StoreState } from "../state.ts";
 import type { HistoryRows } from "./history-rows.ts";
 import {
-  asksForDeadLetters,
   deliveryTable,
   eventSearchFilter,
   eventTable,
-  searchFilter,
   type SearchFilter,
+  searchFilter,
 } from "./search-filter.ts";
 import {
   allConditions,
@@ -143,12 +142,12 @@ export class DeliverySearches {
   }
 
   #source(asked: DeliveryFilter, filter: SearchFilter, isNewestFirst: boolean): SearchSource {
-    const { eventId, idempotencyKey, states, webhookIds } = asked;
+    const { eventId, idempotencyKey, webhookIds } = asked;
     if (eventId !== null || idempotencyKey !== null) {
       const positions = this.#positionsOfEvents(asked);
       return new ListSource(this.#statements, { isNewestFirst, filter, positions });
     }
-    if (states?.every((state) => waitingStates.some((waiting) => waiting === state)) === true) {
+    if (asksForWaiting(asked)) {
       const { positions, areAll } = this.#waiting.positions(webhookIds);
       if (areAll) return new ListSource(this.#statements, { isNewestFirst, filter, positions });
     }

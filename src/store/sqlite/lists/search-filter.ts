@@ -1,7 +1,8 @@
-import { relayedKeyPrefix } from "../../../features/gateway/relayed.ts";
 import { matches } from "../../../domain/event-type.ts";
+import { relayedKeyPrefix } from "../../../features/gateway/relayed.ts";
 import type { DeliveryFilter, EventFilter, HttpStatusFilter } from "../../../ports/store/search.ts";
 import { categoryCodes, exhausted, originCodes, stateCodes } from "../../column-values.ts";
+import { asksForDeadLetters } from "../../history-rows.ts";
 import { type ChunkKind, chunkKinds } from "../driver/chunks.ts";
 import type { StringTable } from "../driver/string-table.ts";
 
@@ -114,11 +115,6 @@ export function eventSearchFilter(strings: StringTable, filter: EventFilter): Se
 }
 
 export const isDeadLetter = `d.state = ${exhausted}`;
-
-/** Whether all results are dead letters. */
-export function asksForDeadLetters({ states }: DeliveryFilter): boolean {
-  return states?.length === 1 && states[0] === "exhausted";
-}
 
 function addColumns(draft: Draft, filter: DeliveryFilter): void {
   const { states, categories, origins, attemptMin, sourceId, from, to } = filter;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { IncomingHttpHeaders } from "node:http";
 import { suite, test } from "node:test";
-import { eventOf, type RecordedEvent, type RecordedRequest, sentAtMs } from "./message-rules.ts";
+import { eventOf, type RecordedEvent, type RecordedRequest, sentAtMs } from "./rules.ts";
 
 function request(headers: IncomingHttpHeaders, body = "{}"): RecordedRequest {
   return {

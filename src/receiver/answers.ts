@@ -1,6 +1,32 @@
 import type { VerifiedMessage } from "./message/message.ts";
 import { ReceiverError, type ReceiverErrorCode, receiverErrors } from "./receiver-error.ts";
 
+/** The response to the sender. Adapters send it unchanged. */
+export interface ReceiverAnswer {
+  /** 2xx, 4xx or 5xx; never 3xx. */
+  readonly status: number;
+  /** Indexed by lower-case name. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array | string | null;
+}
+
+/**
+ * Statuses that a producer requires instead of the usual ones, by situation: `queued` (202), `processed` (204, or 200
+ * with a body), `duplicate` (the stored status), or the code of an error.
+ */
+export type StatusOverrides = Readonly<
+  Partial<Record<"queued" | "processed" | "duplicate" | ReceiverErrorCode, number>>
+>;
+
+/** Settings that all responses share. */
+export interface AnswerStyle {
+  readonly statuses: StatusOverrides;
+  /** Page that problem details link to. */
+  readonly documentationUrl: string;
+  /** `Retry-After` if no specific value is available. */
+  readonly retryAfterSeconds: number;
+}
+
 /** The response of a handler. Returning nothing means "processed" (204). */
 export interface HandlerAnswer {
   readonly status?: HandlerStatus;
@@ -180,32 +206,6 @@ export async function runHandler<Transaction>(
     if (error instanceof ReceiverError) throw error;
     throw new ReceiverError("handler_failed", "The handler threw.", { cause: error });
   }
-}
-
-/** The response to the sender. Adapters send it unchanged. */
-export interface ReceiverAnswer {
-  /** 2xx, 4xx or 5xx; never 3xx. */
-  readonly status: number;
-  /** Indexed by lower-case name. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array | string | null;
-}
-
-/**
- * Statuses that a producer requires instead of the usual ones, by situation: `queued` (202), `processed` (204, or 200
- * with a body), `duplicate` (the stored status), or the code of an error.
- */
-export type StatusOverrides = Readonly<
-  Partial<Record<"queued" | "processed" | "duplicate" | ReceiverErrorCode, number>>
->;
-
-/** Settings that all responses share. */
-export interface AnswerStyle {
-  readonly statuses: StatusOverrides;
-  /** Page that problem details link to. */
-  readonly documentationUrl: string;
-  /** `Retry-After` if no specific value is available. */
-  readonly retryAfterSeconds: number;
 }
 
 /** Every 429 and 503 response says when to retry, and so does a 409 response about a running request. */

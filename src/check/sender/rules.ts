@@ -7,6 +7,47 @@ import { isSignableMessageId } from "../../domain/signing/schemes.ts";
 import type { MessageVerifier } from "../../receiver/message/message.ts";
 import { failed, notApplicable, passed, type Result, type Rule, skipped } from "../finding.ts";
 
+/** A request as received from a sender. */
+export interface ArrivedRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  /** `performance.now()` when its head arrived. */
+  readonly arrivedAtMs: number;
+  /** Unix milliseconds. */
+  readonly receivedAt: number;
+}
+
+export interface RecordedRequest extends ArrivedRequest {
+  /** The status of the response, and the seconds of its Retry-After. */
+  readonly status: number;
+  readonly retryAfterSeconds: number | null;
+}
+
+/** The requests of one event, in order of arrival. */
+export interface RecordedEvent {
+  readonly requests: readonly RecordedRequest[];
+}
+
+/** Recorded requests of a sender. */
+export interface SenderSession {
+  readonly profile: Profile;
+  /** Null if no secret was given. */
+  readonly verifier: MessageVerifier | null;
+  readonly bearerToken: string | null;
+  readonly events: readonly RecordedEvent[];
+  /** All requests except those to the target of the redirect, in order of arrival. */
+  readonly requests: readonly RecordedRequest[];
+  readonly followed: readonly RecordedRequest[];
+}
+
+/** One rule for senders. Evaluated if there is at least one request. */
+export interface SenderRule extends Rule {
+  judge(session: SenderSession): Result | Promise<Result>;
+}
+
 /** Timers of some platforms fire slightly early. */
 const timerMs = 50;
 /**
@@ -350,30 +391,6 @@ function everyRequest({
   };
 }
 
-/** A request as received from a sender. */
-export interface ArrivedRequest {
-  readonly method: string;
-  /** Path and query. */
-  readonly path: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Buffer;
-  /** `performance.now()` when its head arrived. */
-  readonly arrivedAtMs: number;
-  /** Unix milliseconds. */
-  readonly receivedAt: number;
-}
-
-export interface RecordedRequest extends ArrivedRequest {
-  /** The status of the response, and the seconds of its Retry-After. */
-  readonly status: number;
-  readonly retryAfterSeconds: number | null;
-}
-
-/** The requests of one event, in order of arrival. */
-export interface RecordedEvent {
-  readonly requests: readonly RecordedRequest[];
-}
-
 /**
  * Finds the event of which a request is an attempt; undefined if the event is new. Events are matched by message id, or
  * by key if the message id is missing. If the message ids differ, the same key counts only with the same body. This
@@ -420,21 +437,4 @@ export function sentAtMs({ headers }: ArrivedRequest): number | null {
     /(?:^|,)t=(\d{1,15})/.exec(headerText(headers, "x-webhook-signature") ?? "")?.[1] ??
     /;created=(\d{1,15})/.exec(headerText(headers, "signature-input") ?? "")?.[1];
   return seconds !== undefined && /^\d{1,15}$/.test(seconds) ? Number(seconds) * 1000 : null;
-}
-
-/** Recorded requests of a sender. */
-export interface SenderSession {
-  readonly profile: Profile;
-  /** Null if no secret was given. */
-  readonly verifier: MessageVerifier | null;
-  readonly bearerToken: string | null;
-  readonly events: readonly RecordedEvent[];
-  /** All requests except those to the target of the redirect, in order of arrival. */
-  readonly requests: readonly RecordedRequest[];
-  readonly followed: readonly RecordedRequest[];
-}
-
-/** One rule for senders. Evaluated if there is at least one request. */
-export interface SenderRule extends Rule {
-  judge(session: SenderSession): Result | Promise<Result>;
 }
